@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.anatomy.feet import foot_of
-from mbcasadi.anatomy.limbs import Chain, LimbSearch
+from mbcasadi.anatomy.limbs import Chain, LimbSearch, joined_groups
 from mbcasadi.anatomy.links import Links
 from mbcasadi.anatomy.possible_feet import possible_feet
 from mbcasadi.anatomy.robot import (
@@ -17,12 +17,11 @@ from mbcasadi.anatomy.robot import (
     RobotDescription,
     RobotKind,
     RobotLimb,
-    RobotTool,
     Side,
 )
+from mbcasadi.anatomy.tools import tool_of
 from mbcasadi.argument_kinds import checked
 from mbcasadi.description import Geom
-from mbcasadi.description.constraints import Connect, Weld
 from mbcasadi.errors import ProblemError
 from mbcasadi.shapes import column
 from mbcasadi.system import System
@@ -35,9 +34,6 @@ ARM = 4
 
 BESIDE = 0.02
 """Distance from the plane of symmetry from which on a limb has a side, of the model's size."""
-
-BESIDE_CHAINS = 1 << 20
-"""Numbers of parts that belong to no limb begin here."""
 
 LEVEL_AXIS = 0.5
 """Vertical part of an axis up to which it counts as level."""
@@ -98,13 +94,9 @@ class _Reading:
     def roots(self) -> list[int]:
         """The links on the world that belong to the robot."""
         carried = self.links.children[0]
-        moved = [root for root in carried if self._moves(root)]
+        moved = [root for root in carried if self.search.is_moved(root)]
         thrust = [root for root in carried if self._floats(root)]
         return moved or thrust[:1]
-
-    def _moves(self, root: int) -> bool:
-        each = self.links
-        return any(j.name in self.moved for k in each.subtree(root) for j in each.joints(k))
 
     def _floats(self, root: int) -> bool:
         return any(joint.kind == "free" for joint in self.links.joints(root))
@@ -121,18 +113,19 @@ class _Reading:
                 return "planar", root
         return "fixed", 0
 
-    @cached_property
+    @property
     def height(self) -> float:
         """Of the model in this pose, m."""
-        z = np.concatenate([self.links.surface(root)[:, 2] for root in self.roots or [0]])
-        places = [
-            self.links.place(k, np.zeros(3))[2] for k in range(1, len(self.links.tree.bodies))
-        ]
-        return float(np.ptp(np.append(z, places)))
+        return self.links.heights[1]
 
     @cached_property
     def chains(self) -> list[Chain]:
         return list(self.search.chains(self.base[1])) if self.roots else []
+
+    @cached_property
+    def groups(self) -> list[set[int]]:
+        """Numbers of the chains that loops join; -1 is the base."""
+        return joined_groups(self.links, self.base[1], self.chains, self.system.equalities)
 
     def description(self, keyframe: str | None) -> RobotDescription:
         """Return the whole of it."""
@@ -244,7 +237,7 @@ class _Reading:
             joints=tuple(joints),
             length=self.search.length(chain.links),
             foot=foot,
-            tool=self._tool(chain),
+            tool=tool_of(links, chain.tip),
             fingers=tuple(self._limb(each, of_hand=True) for each in chain.fingers),
         )
 
@@ -277,51 +270,6 @@ class _Reading:
             center = np.mean([self._mount_place(each)[:2] for each in self.chains], axis=0)
         return float((self._mount_place(chain)[:2] - center) @ way)
 
-    def _tool(self, chain: Chain) -> RobotTool:
-        """Return the site farthest from the last joint of a chain, else the farthest body."""
-        links, last = self.links, self.links.joints(chain.tip)
-        start = links.anchor(last[-1]) if last else links.place(chain.tip, np.zeros(3))
-        sites = {f.name: links.place(f.body, f.pos) for f in links.sites(chain.tip)}
-        bodies = {
-            links.tree.bodies[k].name: links.place(k, np.zeros(3)) for k in links.members(chain.tip)
-        }
-        frames = [
-            *sorted(
-                ((name, "site") for name in sites),
-                key=lambda f: -float(np.linalg.norm(sites[f[0]] - start)),
-            ),
-            *sorted(
-                ((name, "body") for name in bodies),
-                key=lambda f: -float(np.linalg.norm(bodies[f[0]] - start)),
-            ),
-        ]
-        (frame, kind), *others = frames
-        return RobotTool(frame, "site" if kind == "site" else "body", tuple(others))
-
-    @cached_property
-    def _groups(self) -> list[set[int]]:
-        """Numbers of the chains that loops join, perhaps by way of linkages; -1 is the base."""
-        bodies, base = self.links.tree.bodies, self.base[1]
-        place = dict.fromkeys((0, base), -1)
-        for k, chain in enumerate(self.chains):
-            place |= dict.fromkeys(self.links.subtree(chain.links[0]), k)
-        for link in self.links.parents:
-            place.setdefault(link, BESIDE_CHAINS + self._hung_at(link))
-        groups = [{k} for k in range(len(self.chains))]
-        for equality in self.system.equalities:
-            if isinstance(equality, Connect | Weld):
-                ends = (equality.body1, equality.body2)
-                joined = {place[bodies[body].weld_root] for body in ends}
-                touched = [group for group in groups if group & joined]
-                groups = [group for group in groups if not group & joined]
-                groups.append(joined.union(*touched))
-        return [group for group in groups if group & {*range(len(self.chains))}]
-
-    def _hung_at(self, link: int) -> int:
-        """Return the first link between the base and a link."""
-        chain = self.links.chain(link)
-        return chain[chain.index(self.base[1]) + 1] if self.base[1] in chain[:-1] else chain[0]
-
     def _kind(self, limbs: Sequence[RobotLimb]) -> tuple[RobotKind, list[str]]:
         """Return the kind of the robot, and what is not sure of it."""
         if not self.roots:
@@ -348,7 +296,7 @@ class _Reading:
     @property
     def _is_linkage(self) -> bool:
         """Whether loops join all limbs on a fixed base, or join them with it."""
-        groups = self._groups
+        groups = self.groups
         joined = len(groups) == 1 and len(self.chains) > 1
         return self.base[0] == "fixed" and (joined or any(-1 in group for group in groups))
 
@@ -360,4 +308,4 @@ class _Reading:
             if not self.moved.issuperset(joints) or (len(joints) < 2 and arms == 1):
                 return "other", ["not all joints of its chain are driven, or it is one joint"]
             return ("arm" if arms == 1 else "bimanual"), []
-        return ("hand" if len(self._groups) > 2 else "gripper"), []
+        return ("hand" if len(self.groups) > 2 else "gripper"), []

@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.anatomy.links import CORNERS, Links
+from mbcasadi.anatomy.links import CORNERS, Links, surface
 from mbcasadi.description import Geom
 from mbcasadi.model.placement import rotation_of
 from mbcasadi.short_text import summarised
@@ -63,30 +63,28 @@ def foot_of(links: Links, geoms: Sequence[Geom], height: float) -> RobotFoot:
 
 
 def lower_points(links: Links, geom: Geom) -> Array:
-    """Return the points (k, 3) of a shape that may be its lowest ones, m, in the world."""
-    size, down = geom.size, np.zeros(3)
+    """Return points (k, 3) of a shape in the world, m: the lowest one, and what may be as low.
+
+    These are both ends of a capsule, both rims of a cylinder, corners of a box or a mesh; of a mesh
+    without points those of its box.
+    """
+    turn, size = rotation_of(geom.quat), geom.size
+    up = turn.T @ links.pose(geom.body)[1][2]  # of the world, in the axes of the shape
+    ends = np.array([[0, 0, -1.0], [0, 0, 1.0]])
     if len(geom.points):
         local = geom.points
-    elif geom.kind == "capsule":
-        local, down = np.array([[0, 0, -size[1]], [0, 0, size[1]]]), np.array([0, 0, size[0]])
     elif geom.kind == "sphere":
-        local, down = np.zeros((1, 3)), np.array([0, 0, size[0]])
-    elif geom.kind == "box":
-        local = CORNERS * size
+        local = -size[:1] * up[None]
+    elif geom.kind == "ellipsoid":
+        local = -(size**2 * up / np.linalg.norm(size * up))[None]
+    elif geom.kind == "capsule":
+        local = size[1] * ends - size[0] * up
     elif geom.kind == "cylinder":
-        return _of_cylinder(links, geom)
+        across = np.array([up[0], up[1], 0.0])
+        steep = float(np.linalg.norm(across))
+        local = size[1] * ends - size[0] * across / max(steep, 1e-300)
+        if steep < UPRIGHT:
+            local = np.vstack([local, surface("cylinder", size)])
     else:
-        return links.points(geom)
-    return links.place(geom.body, geom.pos + local @ rotation_of(geom.quat).T) - down
-
-
-def _of_cylinder(links: Links, geom: Geom) -> Array:
-    """Return the lowest points of both rims of a cylinder, m; of one that stands both rims."""
-    R = links.pose(geom.body)[1] @ rotation_of(geom.quat)
-    across = np.array([-R[2, 0], -R[2, 1], 0.0])
-    steep = float(np.linalg.norm(across))
-    if steep < UPRIGHT:
-        return links.points(geom)
-    radial, along = geom.size[0] * across / steep, np.array([0.0, 0.0, geom.size[1]])
-    local = np.array([radial - along, radial + along])
-    return links.place(geom.body, geom.pos + local @ rotation_of(geom.quat).T)
+        local = CORNERS * size
+    return links.place(geom.body, geom.pos + local @ turn.T)

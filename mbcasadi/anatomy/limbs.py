@@ -8,13 +8,13 @@ that is moved, belong to linkages and are left out.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.anatomy.links import Links
 from mbcasadi.description import Joint
+from mbcasadi.description.constraints import Connect, Equality, Weld
 
 Array = NDArray[np.float64]
 
@@ -29,6 +29,9 @@ GAP = np.deg2rad(61.0)
 
 GEAR = 1e-3
 """Share of the model's height below which a link without shapes is a gear or a coupling."""
+
+BESIDE_CHAINS = 1 << 20
+"""Numbers of parts that belong to no limb begin here."""
 
 LOW = 0.02
 """Share of the model's size within which a wheel reaches as low as the model."""
@@ -97,16 +100,17 @@ class LimbSearch:
 
     def _essential(self, children: Sequence[int]) -> list[int]:
         """Return links without gears, and without what is moved by nothing, if some are left."""
-        moved = [k for k in children if self._is_moved(k)] or list(children)
+        moved = [k for k in children if self.is_moved(k)] or list(children)
         return [k for k in moved if not self._is_gear(k)] or moved
 
     def _is_gear(self, link: int) -> bool:
         """Return whether a link carries nothing and has no extent about its joints."""
         if self.links.children[link]:
             return False
-        return self.length([link]) < GEAR * self._heights[1]
+        return self.length([link]) < GEAR * self.links.heights[1]
 
-    def _is_moved(self, link: int) -> bool:
+    def is_moved(self, link: int) -> bool:
+        """Return whether actuators move a link, or something that it carries."""
         each = self.links
         return any(j.name in self.moved for k in each.subtree(link) for j in each.joints(k))
 
@@ -143,14 +147,6 @@ class LimbSearch:
         bodies = [self.links.place(k, np.zeros((1, 3))) for k in self.links.members(link)]
         return np.vstack(shapes + bodies)
 
-    @cached_property
-    def _heights(self) -> tuple[float, float]:
-        """Lowest point of the model, and its size, m."""
-        z = np.concatenate([self.links.surface(link)[:, 2] for link in self.links.children[0]])
-        bodies = range(1, len(self.links.tree.bodies))
-        z = np.append(z, [self.links.place(k, np.zeros(3))[2] for k in bodies])
-        return float(z.min()), float(np.ptp(z))
-
     def _rolls(self, link: int) -> bool:
         """Return whether a link is a wheel: round about a level hinge without end, and low."""
         hinge = self._endless(self.links.joints(link))
@@ -160,7 +156,7 @@ class LimbSearch:
         points = self.links.surface(link) - self.links.anchor(hinge)
         across = points - np.outer(points @ axis, axis)
         radius = np.linalg.norm(across, axis=1)
-        lowest, size = self._heights
+        lowest, size = self.links.heights
         bottom = self.links.anchor(hinge)[2] - radius.max()
         if abs(axis[2]) > 0.5 or bottom > lowest + LOW * size:
             return False
@@ -175,3 +171,36 @@ class LimbSearch:
         if len(joints) != 1 or joints[0].kind != "hinge" or joints[0].name in self.ranges:
             return None
         return joints[0]
+
+
+def joined_groups(
+    links: Links, base: int, chains: Sequence[Chain], equalities: Sequence[Equality]
+) -> list[set[int]]:
+    """Return the numbers of the chains that loops join, perhaps by way of linkages; -1 is the base.
+
+    Args:
+        links: of the model.
+        base: the link on which the chains hang.
+        chains: of the base.
+        equalities: of the model; those of positions and rotations close loops.
+    """
+    place = dict.fromkeys((0, base), -1)
+    for k, chain in enumerate(chains):
+        place |= dict.fromkeys(links.subtree(chain.links[0]), k)
+    for link in links.parents:
+        place.setdefault(link, BESIDE_CHAINS + _hung_at(links, base, link))
+    groups = [{k} for k in range(len(chains))]
+    for equality in equalities:
+        if isinstance(equality, Connect | Weld):
+            ends = (equality.body1, equality.body2)
+            joined = {place[links.tree.bodies[body].weld_root] for body in ends}
+            touched = [group for group in groups if group & joined]
+            groups = [group for group in groups if not group & joined]
+            groups.append(joined.union(*touched))
+    return [group for group in groups if group & {*range(len(chains))}]
+
+
+def _hung_at(links: Links, base: int, link: int) -> int:
+    """Return the first link between the base and a link."""
+    chain = links.chain(link)
+    return chain[chain.index(base) + 1] if base in chain[:-1] else chain[0]

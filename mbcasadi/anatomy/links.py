@@ -82,10 +82,10 @@ class Links:
         bodies = set(self.members(link))
         return [each for each in self.tree.frames if each.kind == "site" and each.body in bodies]
 
-    def mass(self, link: int) -> float:
-        """Return the mass of a link and all that it carries, kg."""
+    def carried(self, link: int) -> list[int]:
+        """Return the bodies of a link and of all that it carries."""
         links = set(self.subtree(link))
-        return sum(body.mass for body in self.tree.bodies if body.weld_root in links)
+        return [k for k, body in enumerate(self.tree.bodies) if body.weld_root in links]
 
     def name(self, link: int) -> str:
         """Return the name of a link's first body."""
@@ -129,15 +129,21 @@ class Links:
 
     def surface(self, link: int) -> Array:
         """Return points (k, 3) of a link and all that it carries, m; its bodies' without shapes."""
-        links = set(self.subtree(link))
-        bodies = [k for k, body in enumerate(self.tree.bodies) if body.weld_root in links]
+        bodies = self.carried(link)
         shapes = [self.points(g) for g in self.tree.geoms if g.body in bodies]
         return np.vstack(shapes or [self.place(k, np.zeros((1, 3))) for k in bodies])
 
+    @cached_property
+    def heights(self) -> tuple[float, float]:
+        """The lowest point of shapes and origins of all that can move, and their height, m."""
+        z = [self.surface(link)[:, 2] for link in self.children[0]]
+        z.append(np.array([p[2] for p, _ in self._poses[1:]]))
+        column = np.concatenate(z)
+        return float(column.min()), float(np.ptp(column))
+
     def center(self, link: int) -> Array:
         """Return the (3,) centre of mass of a link and all that it carries, m."""
-        links = set(self.subtree(link))
-        bodies = [k for k, body in enumerate(self.tree.bodies) if body.weld_root in links]
+        bodies = self.carried(link)
         masses = np.array([self.tree.bodies[k].mass for k in bodies])
         places = np.array([self.place(k, self.tree.bodies[k].com) for k in bodies])
         return np.asarray(masses @ places / max(masses.sum(), 1e-300))

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mbcasadi.anatomy.feet import lower_points
 from mbcasadi.anatomy.links import Links
 from mbcasadi.description import Geom, RigidTree
-from mbcasadi.model.placement import rotation_of
 from mbcasadi.system.geom_pairs import is_static, touching_pairs
 
 SAME_HEIGHT = 0.01
@@ -77,18 +77,7 @@ def possible_feet(links: Links) -> tuple[PossibleFoot, ...]:
 
 def lowest_point(links: Links, geom: Geom) -> float:
     """Return the height of a geom's lowest point, m; of a mesh without points that of its box."""
-    p, R = links.pose(geom.body)
-    z, down = float(p[2] + R[2] @ geom.pos), R[2] @ rotation_of(geom.quat)
-    if len(geom.points):
-        return z + float(np.min(geom.points @ down))
-    size, tilt = geom.size, np.abs(down)
-    below = {
-        "sphere": size[0],
-        "capsule": size[0] + size[1] * tilt[2],
-        "cylinder": size[0] * np.hypot(tilt[0], tilt[1]) + size[1] * tilt[2],
-        "ellipsoid": float(np.linalg.norm(tilt * size)),
-    }
-    return z - float(below.get(geom.kind, float(tilt @ size)))
+    return float(lower_points(links, geom)[:, 2].min())
 
 
 def _touches_ground(tree: RigidTree) -> set[str]:

@@ -14,9 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi import model
+from mbcasadi.anatomy.feet import RobotFoot
 from mbcasadi.anatomy.links import Links
 from mbcasadi.anatomy.robot import RobotDescription, RobotLimb
 from mbcasadi.system import System
+from mbcasadi.system.ranges import position_ranges
 
 Array = NDArray[np.float64]
 
@@ -87,10 +89,15 @@ class _Search:
         return float(np.mean([leg.length for leg in self.legs]))
 
     @cached_property
-    def soles(self) -> list[tuple[str, Array]]:
-        """Body of each foot, and the (3,) middle of where it stands in its axes, m."""
-        feet = [leg.foot for leg in self.legs if leg.foot is not None]
-        return [(foot.body, foot.points.mean(axis=0)) for foot in feet]
+    def feet(self) -> list[RobotFoot]:
+        """The foot of each leg."""
+        return [leg.foot for leg in self.legs if leg.foot is not None]
+
+    def _soles(self, q: Array) -> list[Array]:
+        """Return the points (k, 3) on which each foot stands, m, in the world."""
+        links = Links(self.start.tree, q)
+        body = {each.name: k for k, each in enumerate(links.tree.bodies)}
+        return [links.place(body[foot.body], foot.points) for foot in self.feet]
 
     def pose(self) -> Array:
         """Return the first pose that stands with bent legs, else the one that bends them most."""
@@ -116,11 +123,8 @@ class _Search:
 
     def _on_ground(self, q: Array) -> Array:
         """Return a pose at the height at which the lowest foot touches the plane z = 0."""
-        moved, links = q.copy(), Links(self.start.tree, q)
-        feet = [leg.foot for leg in self.legs if leg.foot is not None]
-        body = {each.name: k for k, each in enumerate(links.tree.bodies)}
-        heights = [links.place(body[foot.body], foot.points)[:, 2].min() for foot in feet]
-        moved[self._height] -= min(heights)
+        moved = q.copy()
+        moved[self._height] -= np.vstack(self._soles(q))[:, 2].min()
         return moved
 
     @cached_property
@@ -133,10 +137,7 @@ class _Search:
         """Return whether the centre of mass is well inside the hull of the feet."""
         from scipy.spatial import ConvexHull, QhullError
 
-        feet = [leg.foot for leg in self.legs if leg.foot is not None]
-        links = Links(self.start.tree, q)
-        body = {each.name: k for k, each in enumerate(links.tree.bodies)}
-        points = np.vstack([links.place(body[foot.body], foot.points) for foot in feet])[:, :2]
+        points = np.vstack(self._soles(q))[:, :2]
         try:
             faces = ConvexHull(points).equations
         except QhullError:
@@ -147,7 +148,7 @@ class _Search:
 
     def _middle(self, q: Array) -> Array:
         """Return the (3,) middle of the feet, m."""
-        return np.asarray(np.mean([self._foot(k, q)[0] for k in range(len(self.soles))], axis=0))
+        return np.asarray(np.mean([self._foot(k, q)[0] for k in range(len(self.feet))], axis=0))
 
     def _bent(self, q: Array) -> float:
         """Return how far the least movable leg is from straight, of its length."""
@@ -168,18 +169,18 @@ class _Search:
 
     def _foot(self, k: int, q: Array) -> tuple[Array, Array, Array]:
         """Return place (3,) and Jacobian (6, nv) of the middle of a sole, and its rotation."""
-        body, at = self.soles[k]
-        frame = self.system.frame(body, "body")
+        foot = self.feet[k]
+        frame = self.system.frame(foot.body, "body")
         p, R = (np.array(value) for value in frame.pose(q))
         J = np.array(frame.jacobian(q))
-        arm = R @ at
+        arm = R @ foot.points.mean(axis=0)
         J[:3] -= np.cross(arm, J[3:], axisb=0, axisc=0)
         return p.ravel() + arm, J, R
 
     def _kicked(self, q: Array) -> Array:
         """Return a pose whose legs are bent a little, so that they can be bent further."""
         tree, bent = self.start.tree, q.copy()
-        ranges = dict(zip(self.system.limits.joint_names, self.system.limits.joint, strict=True))
+        ends = position_ranges(self.system)
         joints = {joint.name: joint for joint in tree.joints}
         left = np.append(self.robot.left, 0.0)
         for leg in self.legs:
@@ -191,7 +192,7 @@ class _Search:
             turns = np.array([1.0, -2.0, 1.0])[: len(pitch)]
             turns *= [np.sign(self.start.axis(joint) @ left) for joint in pitch]
             places = [joint.qpos for joint in pitch]
-            low, high = np.array([ranges[joint.name] for joint in pitch]).reshape(-1, 2).T
+            low, high = (each[places] for each in ends)
             sides = [np.clip(q[places] + side * KICK * turns, low, high) for side in (1, -1)]
             moved = [float(np.abs(each - q[places]).sum()) for each in sides]
             knee = moved[1] > moved[0] + 1e-9 or (
@@ -246,20 +247,16 @@ class _Search:
 
     def _moved(self, q: Array, dv: Array) -> Array:
         """Return a pose moved by dv (nv,), joints inside their ranges."""
-        moved = np.array(self.system.integrate(q, dv)).ravel()
-        places, low, high = self._ends
-        moved[places] = np.clip(moved[places], low, high)
-        return moved
+        return np.clip(np.array(self.system.integrate(q, dv)).ravel(), *self._ends)
 
     @cached_property
     def _wanted(self) -> list[tuple[Array, Array]]:
         """Place (3,) of each foot, m, all on one level, and the rotation that lays it flat."""
-        found = [self._foot(k, self.start.q) for k in range(len(self.soles))]
+        found = [self._foot(k, self.start.q) for k in range(len(self.feet))]
         ground = min(place[2] for place, _, _ in found)
-        feet = [leg.foot for leg in self.legs if leg.foot is not None]
         return [
             (np.array([*p[:2], ground]), _levelled(R, foot.points @ R.T))
-            for (p, _, R), foot in zip(found, feet, strict=True)
+            for (p, _, R), foot in zip(found, self.feet, strict=True)
         ]
 
     def _feet_rows(self, q: Array) -> tuple[Array, Array]:
@@ -269,7 +266,7 @@ class _Search:
             p, J, R = self._foot(k, q)
             rows.append(J[:3] / self.length)
             errors.append((place - p) / self.length)
-            if self._flat(k):
+            if self.feet[k].shape != "point":
                 rows.append(J[3:])
                 errors.append(_turn(R, R0))
         if self.system.nc:
@@ -278,18 +275,11 @@ class _Search:
         return np.vstack(rows), np.concatenate(errors)
 
     @cached_property
-    def _ends(self) -> tuple[list[int], Array, Array]:
-        """Indices of hinges and slides in q, and the ends of their ranges, less a margin."""
-        ends = self.system.limits.joint
-        joints = [each for each in self.start.tree.joints if each.kind in ("hinge", "slide")]
-        width = np.where(np.isfinite(ends).all(axis=1), np.ptp(ends, axis=1), 0.0)
-        places = [joint.qpos for joint in joints]
-        return places, ends[:, 0] + OFF_ENDS * width, ends[:, 1] - OFF_ENDS * width
-
-    def _flat(self, k: int) -> bool:
-        """Return whether a foot keeps its attitude: a surface, or a line."""
-        foot = self.legs[k].foot
-        return foot is not None and foot.shape != "point"
+    def _ends(self) -> tuple[Array, Array]:
+        """Lowest and highest q (nq,), a margin inside the ranges of the joints."""
+        low, high = position_ranges(self.system)
+        margin = OFF_ENDS * np.where(np.isfinite(high - low), high - low, 0.0)
+        return low + margin, high - margin
 
 
 def _turn(R: Array, wanted: Array) -> Array:

@@ -58,6 +58,17 @@ def require_ranges(
     return Ranges(ranges["ctrl_limits"], ranges["force_limits"], force_limits is None)
 
 
+def position_ranges(system: System) -> tuple[Array, Array]:
+    """Return the lowest and highest q (nq,) of joints with a range, infinite for others."""
+    tree = system.tree
+    assert tree is not None  # of a system that is read from a model
+    low, high = np.full(system.nq, -np.inf), np.full(system.nq, np.inf)
+    places = {joint.name: joint.qpos for joint in tree.joints}
+    for name, ends in zip(system.limits.joint_names, system.limits.joint, strict=True):
+        low[places[name]], high[places[name]] = ends
+    return low, high
+
+
 def force_range(
     names: Sequence[str], ranges: Ranges, lowest: ca.SX, highest: ca.SX
 ) -> tuple[ca.SX, ca.SX]:

@@ -32,6 +32,7 @@ from mbcasadi.system.contacts import LeftOut
 from mbcasadi.system.geom_pairs import is_static
 from mbcasadi.system.geometry_contacts import GeometryContact
 from mbcasadi.system.natural_sizes import model_length, tree_scales
+from mbcasadi.system.ranges import position_ranges
 
 Array = NDArray[np.float64]
 Pair = tuple[str, str]
@@ -322,7 +323,7 @@ class _Samples:
         near = self.criteria.margin + self.criteria.reach
         far = near + FARTHEST * model_length(self.tree)
         spread = FIRST * tree_scales(self.tree)
-        low, high = _ranges(self.system)
+        low, high = position_ranges(self.system)
         least, best = np.full(len(self.pairs), np.inf), np.zeros((len(self.pairs), len(low)))
         for _ in range(ROUNDS):
             latest = parts[-1]
@@ -348,22 +349,11 @@ def near_poses(system: System, pairs: Sequence[tuple[Geom, Geom]], criteria: Cri
     return np.asarray(posed.q[off.argmin(axis=1)])
 
 
-def _ranges(system: System) -> tuple[Array, Array]:
-    """Return the ranges (nq,) of q, infinite where joints have none."""
-    tree = system.tree
-    assert tree is not None
-    low, high = np.full(system.nq, -np.inf), np.full(system.nq, np.inf)
-    places = {joint.name: joint.qpos for joint in tree.joints}
-    for name, ends in zip(system.limits.joint_names, system.limits.joint, strict=True):
-        low[places[name]], high[places[name]] = ends
-    return low, high
-
-
 def _moves_freely(system: System, pair: tuple[Geom, Geom]) -> bool:
     """Whether a joint between two geoms moves without a range: a free one, or a slide."""
     tree = system.tree
     assert tree is not None
-    low, high = _ranges(system)
+    low, high = position_ranges(system)
     unlimited = {
         joint.body
         for joint in tree.joints

@@ -28,7 +28,11 @@ SUITED: dict[Activity, tuple[str, ...]] = {
     "trot": ("quadruped",),
     "walk": ("biped", "humanoid"),
 }
-"""Kinds of robots that can do a activity; all can hold where they start."""
+"""Kinds of robots that can do an activity; all can hold where they start."""
+
+WALKS: tuple[Activity, ...] = ("trot", "walk")
+ON_FEET: tuple[Activity, ...] = ("squat", *WALKS)
+"""Activities that need a floating base on feet."""
 
 DEFAULT: dict[str, Activity] = {
     "arm": "track",
@@ -125,7 +129,7 @@ class FootContact(NamedTuple):
     frame: str
     kind: Literal["geom", "contact"]
     friction: float
-    body: str
+    geom: str
 
 
 @dataclass(frozen=True)
@@ -155,12 +159,11 @@ def contacts_of_plan(
     """Yield the contacts of a plan: the middle of round shapes, which roll; corners of others."""
     seen = set[str]()
     for each in feet:
-        geom = each.geom2 in round_geoms
-        frame = each.geom2 if geom else each.name
+        kind: Literal["geom", "contact"] = "geom" if each.geom2 in round_geoms else "contact"
+        frame = each.geom2 if kind == "geom" else each.name
         if frame not in seen:
             seen.add(frame)
-            kind: Literal["geom", "contact"] = "geom" if geom else "contact"
-            yield FootContact(frame, kind, float(each.friction[0]), each.bodies[1])
+            yield FootContact(frame, kind, float(each.friction[0]), each.geom2)
 
 
 def walk_of(
@@ -183,9 +186,12 @@ def walk_of(
     stride, stands, begins, speed = TROT if trots else STEPS
     period = TICKS * timestep * max(1, round(PLAN * slower / (TICKS * timestep)))
     count = 2 * round(stride * slower / (2 * period))
-    sides = {leg.foot.body: leg.side for leg in legs if leg.foot is not None}
-    front = {leg.foot.body: leg.ahead for leg in legs if leg.foot is not None}
-    first = {body: (side == "left") == (front[body] or not trots) for body, side in sides.items()}
+    first = {
+        geom: (leg.side == "left") == (leg.ahead or not trots)
+        for leg in legs
+        if leg.foot is not None
+        for geom in leg.foot.geoms
+    }
     ahead = base.T @ np.array([*robot.ahead, 0.0]) * speed * slower
     turn = TURN / slower * (1.0 if trots else 0.5)
     terms = [f"{{ by = {each:.3g}, duration = 1.5, start = 0.5 }}" for each in ahead[:2]]
@@ -199,7 +205,7 @@ def walk_of(
         stride=count * period,
         duty=round(stands * count) / count,
         begins=round(begins * count) * period,
-        offsets=tuple(0.0 if first[foot.body] else 0.5 for foot in feet),
+        offsets=tuple(0.0 if first[foot.geom] else 0.5 for foot in feet),
         command=(terms[0], terms[1], turns),
     )
 

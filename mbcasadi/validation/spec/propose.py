@@ -1,13 +1,13 @@
-"""A commented file of a controller for a model, to begin with: it holds the start.
+"""A commented file of a controller for a model, to begin with: what suits its kind of robot.
 
-Robots whose base floats get a task of the base and contacts of the geoms that could be feet; all
-others a posture of the joints that actuators drive.
+Robots whose base floats get a task of the base and contacts of the geoms that could be feet, or a
+plan of the whole body; arms tasks of their tools; all others a posture of the joints that actuators
+drive.
 """
 
-import json
 import tomllib
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from math import ceil
 from pathlib import Path
 
@@ -17,21 +17,17 @@ from numpy.typing import NDArray
 from mbcasadi.anatomy import RobotDescription, describe
 from mbcasadi.anatomy.standing_pose import standing_pose
 from mbcasadi.argument_kinds import checked
-from mbcasadi.control import ProposedGains, propose_gains
 from mbcasadi.control.regulators import equilibrium
-from mbcasadi.errors import ProblemError
+from mbcasadi.errors import AssemblyError, ProblemError
 from mbcasadi.plant import Ground, Plant, Source, with_ground
 from mbcasadi.system import GeometryContacts, System, read_mjcf
-from mbcasadi.system.actuator_kinds import actuator_kinds
 from mbcasadi.system.geom_pairs import is_static
 from mbcasadi.system.missing_ground import HOW_TO_GET_A_FLOOR
 from mbcasadi.validation.run import PlantFactory, fitted_to_plant
 from mbcasadi.validation.spec.activities import (
-    DEPTH,
-    EXACT,
-    HOME,
+    ON_FEET,
+    WALKS,
     Activity,
-    ToolMotion,
     Walk,
     activity_of,
     contacts_of_plan,
@@ -39,6 +35,7 @@ from mbcasadi.validation.spec.activities import (
     walk_of,
 )
 from mbcasadi.validation.spec.kinds import experiment_for_system
+from mbcasadi.validation.spec.proposal import DELAY, FALLS, Proposal, gains_for, listed
 from mbcasadi.validation.spec.read import parse_spec
 from mbcasadi.validation.spec.start import (
     feet_on_plane,
@@ -49,169 +46,16 @@ from mbcasadi.validation.spec.start import (
 
 Array = NDArray[np.float64]
 SHORTEST_PERIOD = 1e-3  # s
-DELAY = 1  # ticks, of the gains and of the trial
-LAG = 5e-3  # s, of usual motors with their current loop
-POSTURE_WEIGHT = 1e-3  # beside the task of a base
 SOFTER = 6  # gains that are tried, each with half the damping of the one before
 FINER = (1, 2, 4)  # parts of a period, for servos that are unstable in the model's own time step
 ROUND = ("sphere", "ellipsoid", "capsule")  # shapes that roll
-LISTED = 12  # names of a kind in a comment
 NO_SOLES = (
     "What is lowest at the start is no foot: give its feet geoms, or write contacts of your own"
 )
-SHORT_OF_ROOM = (
+CRAMPED = (
     "No pose was found that leaves a tenth of their ranges to the joints and a fifth of their "
     "forces to the actuators on the whole way of:"
 )
-FALLS = "The base floats, and no foot can touch a plane of the world: this robot falls."
-
-
-@dataclass(frozen=True)
-class _Facts:
-    """What the file says of a model."""
-
-    system: System
-    robot: RobotDescription
-    ground: Ground | None
-    keyframe: str | None
-    q0: Array
-    base: str | None
-    contacts: tuple[str, ...]
-    moved: float
-    outside: tuple[str, ...]
-    bent: bool
-    activity: Activity
-    unheld: str
-    tools: tuple[ToolMotion, ...]
-    walk: Walk | None
-    driven: tuple[str, ...]
-    gains: ProposedGains
-    period: float
-    rigid: bool
-    timestep: float | None = None
-
-    def refined(self, finer: int) -> "_Facts":
-        """Return the same with shorter steps of the plant, and of the controller."""
-        period = self.period / finer
-        return replace(self, period=period, timestep=period, gains=_gains(period))
-
-    @property
-    def flies(self) -> bool:
-        """Whether the base floats and actuators drive no joint: their forces carry it."""
-        return self.base is not None and not self.driven
-
-    @property
-    def falls(self) -> bool:
-        """Whether the base floats and has nothing to stand on."""
-        return self.base is not None and not self.contacts and not self.flies
-
-    @property
-    def imu(self) -> tuple[str, str]:
-        """Name and kind of the frame of the model's gyroscope; without one that of the base."""
-        tree = self.system.tree
-        assert tree is not None
-        for each in self.system.sensors:
-            if each.kind == "gyro" and each.frame is not None:
-                frame = tree.frames[each.frame.index]
-                return frame.name, frame.kind
-        return self.pushed, "body"
-
-    @property
-    def pushed(self) -> str:
-        """A body that a push moves: the base, or the last one that a joint moves."""
-        tree = self.system.tree
-        assert tree is not None
-        return self.base or tree.bodies[tree.joints[-1].body].name
-
-    @property
-    def start_text(self) -> str:
-        """Where the motion starts, and why not at the model's pose."""
-        where = "authored pose" if self.keyframe is None else f"key frame {self.keyframe!r}"
-        feet = [f"{1e3 * self.moved:+.1f} mm: feet touch"] if self.moved else []
-        bent = ["legs bent, the centre of mass over the feet"] if self.bent else []
-        inside = [f"moved into the range: {_listed(self.outside)}"] if self.outside else []
-        arms = ["arms where they can work"] if self.works else []
-        return ", ".join([where, *bent, *feet, *inside, *arms])
-
-    @property
-    def works(self) -> bool:
-        """Whether arms start in another pose than the model's."""
-        tree = self.system.tree
-        assert tree is not None
-        known = tree.q0 if self.keyframe is None else tree.keyframes[self.keyframe]
-        return bool(self.tools) and not np.allclose(self.q0, known)
-
-    @property
-    def of_arms(self) -> tuple[str, ...]:
-        """Driven joints of the arms whose tools move."""
-        arms = {name for arm in self.robot.limbs_of("arm") for name in arm.joints}
-        return tuple(name for name in self.driven if name in arms)
-
-    @property
-    def at_rest(self) -> tuple[str, ...]:
-        """Driven joints that belong to no arm."""
-        return tuple(name for name in self.driven if name not in self.of_arms)
-
-    @property
-    def depth(self) -> float:
-        """Of a squat, m."""
-        return DEPTH * float(np.mean([leg.length for leg in self.robot.limbs_of("leg")]))
-
-    @property
-    def rubs(self) -> bool:
-        """Whether driven joints have dry friction, and tools have to be where they ought to be."""
-        tree = self.system.tree
-        losses = [j.friction_loss for j in tree.joints if j.name in self.driven] if tree else []
-        return bool(self.tools) and any(losses)
-
-    @property
-    def short_of_room(self) -> tuple[str, ...]:
-        """Frames of tools whose place leaves less room to limits than is asked for."""
-        return tuple(each.tool.frame for each in self.tools if each.place.room < 1)
-
-    def text(self, model: str) -> str:
-        """Return the file."""
-        import jinja2
-
-        environment = jinja2.Environment(
-            loader=jinja2.PackageLoader("mbcasadi.validation.spec"),
-            trim_blocks=True,
-            lstrip_blocks=True,
-            keep_trailing_newline=True,
-            undefined=jinja2.StrictUndefined,
-        )
-        environment.filters |= {"listed": _listed, "text": _text}
-        name = "proposed.toml.j2" if self.walk is None else "walking.toml.j2"
-        text = environment.get_template(name).render(
-            it=self,
-            model=model,
-            names_by_kind=[each for each in _names_by_kind(self.system) if each[1]],
-            posture_weight=POSTURE_WEIGHT,
-            delay=DELAY,
-            falls=FALLS,
-            exact=EXACT,
-            home=HOME,
-        )
-        aligned = [f"{line:<36} # {note}" if note else line for line, note in _notes(text)]
-        return "\n".join(aligned)
-
-
-def _notes(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the lines of a template and their comments, which stand in one column."""
-    for each in text.split("\n"):
-        line, _, note = each.partition(" ## ")
-        yield line, note
-
-
-def _names_by_kind(system: System) -> Iterator[tuple[str, list[str]]]:
-    """Yield what the model has."""
-    tree = system.tree
-    assert tree is not None
-    for actuator, names in actuator_kinds(system).items():
-        yield actuator, list(names)
-    for kind, plural in (("site", "sites"), ("body", "bodies")):
-        yield plural, [frame.name for frame in tree.frames if frame.kind == kind]
-    yield "key frames", list(tree.keyframes)
 
 
 @checked
@@ -251,8 +95,8 @@ def propose_spec(
         warn(f"{FALLS} {_remedy(system)}")
     if warn is not None and facts.unheld:
         warn(f"Its actuators cannot hold it where it starts: {facts.unheld}")
-    if warn is not None and facts.short_of_room:
-        warn(f"{SHORT_OF_ROOM} {_listed(facts.short_of_room)}")
+    if warn is not None and facts.cramped:
+        warn(f"{CRAMPED} {listed(facts.cramped)}")
     return facts.text(model.name)
 
 
@@ -273,7 +117,7 @@ def _ground(system: System, robot: RobotDescription) -> Ground | None:
     return Ground(feet=tuple(name for foot in robot.feet for name in foot.geoms))
 
 
-def _accepted(facts: _Facts, model: Source, name: str) -> _Facts:
+def _accepted(facts: Proposal, model: Source, name: str) -> Proposal:
     """Return the facts with a plant and gains that the model's servos allow.
 
     Raises:
@@ -298,7 +142,7 @@ def _accepted(facts: _Facts, model: Source, name: str) -> _Facts:
     raise ProblemError(f"{name}: no controller could be proposed: {why}")
 
 
-def _build(facts: _Facts, model: Source, name: str) -> None:
+def _build(facts: Proposal, model: Source, name: str) -> None:
     """Build the controller as `validate` does, without its Functions."""
     spec = parse_spec(tomllib.loads(facts.text(name)))
     controller = experiment_for_system(spec, facts.system, facts.q0).controller
@@ -312,7 +156,7 @@ def _facts(
     plant: Plant,
     activity: Activity,
     period: float,
-) -> _Facts:
+) -> Proposal:
     """Return what can be read from a model."""
     tree = system.tree
     assert tree is not None  # it was read from a model
@@ -332,8 +176,13 @@ def _facts(
             q0, unheld = _at_rest(system, q0, found)
             q0[free.qpos + 2] += onto_ground(system, found, q0)
             moved = float(q0[free.qpos + 2] - authored[free.qpos + 2])
+    if activity in ON_FEET and not found:
+        raise ProblemError(
+            f"task {activity!r} of '{robot.name}', which has no feet on a ground that its base "
+            "could leave; expected a free joint of the base, and shapes of feet"
+        )
     tools, q0 = tool_motions(robot, plant, q0, activity)
-    return _Facts(
+    return Proposal(
         system=system,
         robot=robot,
         ground=ground,
@@ -347,45 +196,31 @@ def _facts(
         activity=activity,
         unheld=unheld,
         tools=tools,
-        walk=_walk(system, robot, plant, q0, found) if activity in ("trot", "walk") else None,
+        walk=_walk(system, robot, plant, q0, found) if found and activity in WALKS else None,
         driven=_driven(system),
-        gains=_gains(period),
+        gains=gains_for(period),
         period=period,
         rigid=system.nc > 0,
     )
 
 
-def _at_rest(system: System, q: Array, feet: GeometryContacts | None) -> tuple[Array, str]:
+def _at_rest(system: System, q: Array, feet: GeometryContacts) -> tuple[Array, str]:
     """Return the pose nearest to q that actuators hold on the feet, and why there is none."""
-    if not feet:
-        return q, ""
     try:
         contacts = [contact.as_contact() for contact in feet]
         return equilibrium(system, q, contacts=contacts, friction=True).q, ""
-    except ProblemError as error:
+    except (AssemblyError, ProblemError) as error:
         return q, str(error)
 
 
 def _walk(
-    system: System,
-    robot: RobotDescription,
-    plant: Plant,
-    q: Array,
-    feet: GeometryContacts | None,
+    system: System, robot: RobotDescription, plant: Plant, q: Array, feet: GeometryContacts
 ) -> Walk:
-    """Return gait and command of a robot that stands at q on bodies of these names."""
-    if not feet:
-        raise ProblemError(
-            f"'{robot.name}' has no feet on a ground; expected a task that needs none"
-        )
+    """Return gait and command of a robot that stands at q on these contacts."""
     assert system.tree is not None
     rolling = {geom.name for geom in system.tree.geoms if geom.kind in ROUND}
     rotation = np.array(system.frame(robot.base_body, "body").pose(q)[1])
     return walk_of(robot, [*contacts_of_plan(feet, rolling)], rotation, plant.timestep)
-
-
-def _gains(period: float) -> ProposedGains:
-    return propose_gains(period, delay=DELAY, lag=LAG, observer=True)
 
 
 def _driven(system: System) -> tuple[str, ...]:
@@ -393,14 +228,3 @@ def _driven(system: System) -> tuple[str, ...]:
     assert system.tree is not None
     scalar = [joint.name for joint in system.tree.joints if joint.kind in ("hinge", "slide")]
     return tuple(name for name in system.joint_roles.driven if name in scalar)
-
-
-def _text(value: str | None) -> str:
-    """Return a TOML string."""
-    return json.dumps(value, ensure_ascii=False)
-
-
-def _listed(names: Sequence[str]) -> str:
-    """Return some names in one line of a comment."""
-    rest = f", … ({len(names)})" if len(names) > LISTED else ""
-    return ", ".join(repr(name)[1:-1] for name in names[:LISTED]) + rest

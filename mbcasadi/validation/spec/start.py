@@ -1,7 +1,5 @@
 """Where a robot starts: joints inside their ranges, loops closed, feet on the ground."""
 
-from collections.abc import Iterator
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -10,6 +8,7 @@ from mbcasadi.anatomy.possible_feet import possible_feet
 from mbcasadi.plant import Plant
 from mbcasadi.system import GeometryContacts, System, contacts_of
 from mbcasadi.system.natural_sizes import model_length
+from mbcasadi.system.ranges import position_ranges
 
 Array = NDArray[np.float64]
 
@@ -40,22 +39,12 @@ def onto_ground(system: System, feet: GeometryContacts, q: Array) -> float:
     return -min(most, least + SUNK * length) - depth
 
 
-def ranges_of(system: System) -> Iterator[tuple[str, int, tuple[float, float]]]:
-    """Yield name, index in q and range of each joint that has one."""
-    assert system.tree is not None
-    places = {joint.name: joint.qpos for joint in system.tree.joints}
-    for name, (low, high) in zip(system.limits.joint_names, system.limits.joint, strict=True):
-        if low < high:
-            yield name, places[name], (float(low), float(high))
-
-
 def joints_outside(system: System, q: Array) -> tuple[str, ...]:
     """Return the joints that are beyond their ranges."""
-    return tuple(
-        name
-        for name, i, (low, high) in ranges_of(system)
-        if not low - ON_THE_STOP <= q[i] <= high + ON_THE_STOP
-    )
+    assert system.tree is not None
+    low, high = position_ranges(system)
+    beyond = (q < low - ON_THE_STOP) | (q > high + ON_THE_STOP)
+    return tuple(joint.name for joint in system.tree.joints if beyond[joint.qpos])
 
 
 def within_ranges(system: System, plant: Plant, q: Array) -> Array:
@@ -67,8 +56,7 @@ def within_ranges(system: System, plant: Plant, q: Array) -> Array:
     for _ in range(TURNS if system.nc else 1):
         if not joints_outside(system, inside):
             break
-        for _, i, ends in ranges_of(system):
-            inside[i] = np.clip(inside[i], *ends)
+        inside = np.clip(inside, *position_ranges(system))
         if system.nc:
             plant.reset(inside)
             inside = plant.q.copy()

@@ -1,4 +1,4 @@
-"""Where an arm can draw a circle: a pose of its own, or the best of many, with room to its limits.
+"""Where an arm can draw a circle: its own pose, or the best of many, off its limits by a margin.
 
 All is judged on MuJoCo's model at rest: joints keep off the ends of their ranges, the torques that
 carry the arm stay below the actuators' limits, nothing touches, and the tool can move along all
@@ -22,7 +22,7 @@ Array = NDArray[np.float64]
 RADIUS = 0.05
 """Of a circle, in shares of the arm's length."""
 
-ROOM = 0.1
+OFF_ENDS = 0.1
 """Least distance of a joint from the ends of its range, of the range."""
 
 CARRIED = 0.8
@@ -55,14 +55,14 @@ class Workplace:
         axes: world axes along which the tool can move, of "xyz".
         plane: two of them, of the circle that begins and ends at the tool.
         radius: m.
-        room: least margin of all criteria, as a share of what each requires; above 1 all are met.
+        margin: the least of all criteria, as a share of what each requires; above 1 all are met.
     """
 
     q: Array
     axes: str
     plane: str
     radius: float
-    room: float
+    margin: float
 
 
 def workplace(plant: Plant, arm: RobotLimb, q: Array) -> Workplace:
@@ -75,13 +75,13 @@ def workplace(plant: Plant, arm: RobotLimb, q: Array) -> Workplace:
     """
     search = _Search(plant.model, arm, q)
     first = search.at(q)
-    if first.room > 1:
+    if first.margin > 1:
         return first
     best = first
     for pose in search.random_poses():
-        if search.quick(pose) > best.room:
+        if search.margin(pose) > best.margin:
             found = search.at(pose)
-            if found.room > best.room:
+            if found.margin > best.margin:
                 best = found
     return best
 
@@ -121,7 +121,7 @@ class _Search:
         """Yield poses of the arm inside the ranges of its joints."""
         rng = np.random.default_rng(SEED)
         for _ in range(SAMPLES):
-            q, inside = self.start.copy(), rng.uniform(ROOM, 1 - ROOM, len(self.places))
+            q, inside = self.start.copy(), rng.uniform(OFF_ENDS, 1 - OFF_ENDS, len(self.places))
             q[self.places] = self.low + inside * (self.high - self.low)
             yield q
 
@@ -130,14 +130,10 @@ class _Search:
         axes = self.axes
         radius, best = RADIUS * self.arm.length, ("", -np.inf)
         for plane in combinations(axes, 2):
-            room = self._along(q, plane, radius)
-            if room > best[1]:
-                best = ("".join(plane), room)
+            margin = self._along(q, plane, radius)
+            if margin > best[1]:
+                best = ("".join(plane), margin)
         return Workplace(q, axes, best[0] or axes, radius, float(best[1]))
-
-    def quick(self, q: Array) -> float:
-        """Return the room of a pose alone."""
-        return self._room(q)
 
     @cached_property
     def axes(self) -> str:
@@ -161,11 +157,11 @@ class _Search:
         return self.J[:, self.dofs]
 
     def _along(self, q: Array, plane: Sequence[str], radius: float) -> float:
-        """Return the least room at places of a circle that begins at the tool."""
+        """Return the least margin at places of a circle that begins at the tool."""
         rows = [AXES.index(axis) for axis in self.axes]
         first, second = (AXES.index(axis) for axis in plane)
         self._jacobian(q)
-        start, now, least = place_of(self.model, self.data, self.arm.tool), q.copy(), self._room(q)
+        start, now, least = place_of(self.model, self.data, self.arm.tool), q.copy(), self.margin(q)
         for angle in 2 * np.pi * np.arange(1, PLACES) / PLACES:
             target = start.copy()
             target[first] += radius * np.sin(angle)
@@ -178,16 +174,16 @@ class _Search:
                 now[self.places] += np.linalg.lstsq(J, error, rcond=1e-3)[0]
             else:
                 return -1.0
-            least = min(least, self._room(now))
+            least = min(least, self.margin(now))
         return least
 
-    def _room(self, q: Array) -> float:
+    def margin(self, q: Array) -> float:
         """Return the least margin at a pose, as a share of what is required."""
         J = self._jacobian(q)[[AXES.index(axis) for axis in self.axes]]
         movable = np.linalg.svd(J, compute_uv=False).min() / (MOVABLE * self.arm.length)
         inside = np.minimum(q[self.places] - self.low, self.high - q[self.places])
         width = np.maximum(self.high - self.low, 1e-12)
-        ends = np.where(self.limited, inside / (ROOM * width), np.inf).min()
+        ends = np.where(self.limited, inside / (OFF_ENDS * width), np.inf).min()
         free = 1e3 if self._touching(q) <= self.touching else -1.0
         return float(min(movable, ends, CARRIED / max(self._load(q), 1e-12), free))
 

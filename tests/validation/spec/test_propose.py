@@ -138,5 +138,7 @@ def test_tasks_are_those_of_the_kind_of_robot(tmp_path):
         propose_spec(mb.models.path("scara"), task="stand")
     with pytest.raises(ProblemError, match=r"'juggle'; expected one of hold, stand"):
         propose_spec(mb.models.path("scara"), task="juggle")
+    with pytest.raises(ProblemError, match="'squat' of 'planar_biped', which has no feet on a gro"):
+        propose_spec(mb.models.path("planar_biped"), task="squat")
     held = tomllib.loads(propose_spec(mb.models.path("scara"), task="hold"))
     assert [task["type"] for task in held["task"]] == ["posture"]

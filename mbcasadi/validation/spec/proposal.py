@@ -1,0 +1,200 @@
+"""A commented file of a controller: what it says of a model, and its text."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mbcasadi.anatomy import RobotDescription
+from mbcasadi.control import ProposedGains, propose_gains
+from mbcasadi.plant import Ground
+from mbcasadi.system import System
+from mbcasadi.system.actuator_kinds import actuator_kinds
+from mbcasadi.validation.spec.activities import DEPTH, EXACT, HOME, Activity, ToolMotion, Walk
+
+Array = NDArray[np.float64]
+DELAY = 1  # ticks, of the gains and of the trial
+LAG = 5e-3  # s, of usual motors with their current loop
+POSTURE_WEIGHT = 1e-3  # beside the task of a base
+LISTED = 12  # names of a kind in a comment
+FALLS = "The base floats, and no foot can touch a plane of the world: this robot falls."
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """What the file says of a model.
+
+    Attributes:
+        system, robot, ground: the model on its floor, what it is, and the floor that it lacks.
+        keyframe, q0: the pose of the model, None for the authored one, and (nq,) where it starts.
+        base: body with a free joint, or None.
+        contacts: names of the feet's contacts with the floor.
+        moved, outside, bent: how the start differs from the model's pose: m up, joints that were
+            moved into their ranges, and whether legs were bent.
+        activity: what it is to do.
+        unheld: why actuators cannot hold the start, "" where they can.
+        tools, walk: what arms do, and how it walks, or None.
+        driven: hinges and slides that actuators drive.
+        gains, period, rigid, timestep: of controller and plant, s; None for the model's own step.
+    """
+
+    system: System
+    robot: RobotDescription
+    ground: Ground | None
+    keyframe: str | None
+    q0: Array
+    base: str | None
+    contacts: tuple[str, ...]
+    moved: float
+    outside: tuple[str, ...]
+    bent: bool
+    activity: Activity
+    unheld: str
+    tools: tuple[ToolMotion, ...]
+    walk: Walk | None
+    driven: tuple[str, ...]
+    gains: ProposedGains
+    period: float
+    rigid: bool
+    timestep: float | None = None
+
+    def refined(self, finer: int) -> "Proposal":
+        """Return the same with shorter steps of the plant, and of the controller."""
+        period = self.period / finer
+        return replace(self, period=period, timestep=period, gains=gains_for(period))
+
+    @property
+    def flies(self) -> bool:
+        """Whether the base floats and actuators drive no joint: their forces carry it."""
+        return self.base is not None and not self.driven
+
+    @property
+    def falls(self) -> bool:
+        """Whether the base floats and has nothing to stand on."""
+        return self.base is not None and not self.contacts and not self.flies
+
+    @property
+    def imu(self) -> tuple[str, str]:
+        """Name and kind of the frame of the model's gyroscope; without one that of the base."""
+        tree = self.system.tree
+        assert tree is not None
+        for each in self.system.sensors:
+            if each.kind == "gyro" and each.frame is not None:
+                frame = tree.frames[each.frame.index]
+                return frame.name, frame.kind
+        return self.pushed, "body"
+
+    @property
+    def pushed(self) -> str:
+        """A body that a push moves: the base, or the last one that a joint moves."""
+        tree = self.system.tree
+        assert tree is not None
+        return self.base or tree.bodies[tree.joints[-1].body].name
+
+    @property
+    def start_text(self) -> str:
+        """Where the motion starts, and why not at the model's pose."""
+        where = "authored pose" if self.keyframe is None else f"key frame {self.keyframe!r}"
+        feet = [f"{1e3 * self.moved:+.1f} mm: feet touch"] if self.moved else []
+        bent = ["legs bent, the centre of mass over the feet"] if self.bent else []
+        inside = [f"moved into the range: {listed(self.outside)}"] if self.outside else []
+        arms = ["arms where they can work"] if self.works else []
+        return ", ".join([where, *bent, *feet, *inside, *arms])
+
+    @property
+    def works(self) -> bool:
+        """Whether arms start in another pose than the model's."""
+        tree = self.system.tree
+        assert tree is not None
+        known = tree.q0 if self.keyframe is None else tree.keyframes[self.keyframe]
+        return bool(self.tools) and not np.allclose(self.q0, known)
+
+    @property
+    def of_arms(self) -> tuple[str, ...]:
+        """Driven joints of the arms whose tools move."""
+        arms = {name for arm in self.robot.limbs_of("arm") for name in arm.joints}
+        return tuple(name for name in self.driven if name in arms)
+
+    @property
+    def at_rest(self) -> tuple[str, ...]:
+        """Driven joints that belong to no arm."""
+        return tuple(name for name in self.driven if name not in self.of_arms)
+
+    @property
+    def depth(self) -> float:
+        """Of a squat, m."""
+        return DEPTH * float(np.mean([leg.length for leg in self.robot.limbs_of("leg")]))
+
+    @property
+    def rubs(self) -> bool:
+        """Whether driven joints have dry friction, and tools have to be where they ought to be."""
+        tree = self.system.tree
+        losses = [j.friction_loss for j in tree.joints if j.name in self.driven] if tree else []
+        return bool(self.tools) and any(losses)
+
+    @property
+    def cramped(self) -> tuple[str, ...]:
+        """Frames of tools whose place has less than the margins to limits that are asked for."""
+        return tuple(each.tool.frame for each in self.tools if each.place.margin < 1)
+
+    def text(self, model: str) -> str:
+        """Return the file."""
+        import jinja2
+
+        environment = jinja2.Environment(
+            loader=jinja2.PackageLoader("mbcasadi.validation.spec"),
+            trim_blocks=True,
+            lstrip_blocks=True,
+            keep_trailing_newline=True,
+            undefined=jinja2.StrictUndefined,
+        )
+        environment.filters |= {"listed": listed, "text": _text}
+        name = "proposed.toml.j2" if self.walk is None else "walking.toml.j2"
+        text = environment.get_template(name).render(
+            it=self,
+            model=model,
+            names_by_kind=[each for each in _names_by_kind(self.system) if each[1]],
+            posture_weight=POSTURE_WEIGHT,
+            delay=DELAY,
+            falls=FALLS,
+            exact=EXACT,
+            home=HOME,
+        )
+        aligned = [f"{line:<36} # {note}" if note else line for line, note in _notes(text)]
+        return "\n".join(aligned)
+
+
+def _notes(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the lines of a template and their comments, which stand in one column."""
+    for each in text.split("\n"):
+        line, _, note = each.partition(" ## ")
+        yield line, note
+
+
+def _names_by_kind(system: System) -> Iterator[tuple[str, list[str]]]:
+    """Yield what the model has."""
+    tree = system.tree
+    assert tree is not None
+    for actuator, names in actuator_kinds(system).items():
+        yield actuator, list(names)
+    for kind, plural in (("site", "sites"), ("body", "bodies")):
+        yield plural, [frame.name for frame in tree.frames if frame.kind == kind]
+    yield "key frames", list(tree.keyframes)
+
+
+def gains_for(period: float) -> ProposedGains:
+    """Return gains for a period, s, and the delay and lag that the file names."""
+    return propose_gains(period, delay=DELAY, lag=LAG, observer=True)
+
+
+def _text(value: str | None) -> str:
+    """Return a TOML string."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return some names in one line of a comment."""
+    rest = f", … ({len(names)})" if len(names) > LISTED else ""
+    return ", ".join(repr(name)[1:-1] for name in names[:LISTED]) + rest
