@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import mbcasadi as mb
+from mbcasadi import plant
 
 Array = NDArray[np.float64]
 
@@ -42,22 +43,10 @@ class Ground:
 
 
 def on_ground(path: Path, ground: Ground, feet: tuple[str, ...]) -> mujoco.MjSpec:
-    """Return a model with a floor, and the friction of the ground on the geoms of its feet."""
-    spec = mujoco.MjSpec.from_file(str(path))
-    spec.worldbody.add_geom(
-        name=FLOOR,
-        type=mujoco.mjtGeom.mjGEOM_PLANE,
-        size=[0, 0, 1],
-        quat=ground.quaternion,
-        condim=3,
-        contype=1,
-        conaffinity=1,
+    """Return a model with a floor, and the friction of the ground on it and on the feet."""
+    return plant.with_ground(
+        path, plant.Ground(slope=-ground.slope, friction=ground.friction, feet=feet)
     )
-    if ground.friction is not None:
-        for geom in spec.geoms:
-            if geom.name in feet:
-                geom.friction[0] = ground.friction
-    return spec
 
 
 def standing_pose(system: mb.System, pose: Array, ground: Ground, contacts) -> Array:
