@@ -109,7 +109,7 @@ class Corrections:
             )
             share = ca.fmin(1, LONGEST_STEP / ca.fmax(farthest, LONGEST_STEP / 2))
             L = ca.if_else(share < 1, s["L"], L)
-            step = ca.vertcat(share * step[: layout.nv], (share >= 1) * step[layout.nv :])
+            step = share * step
         outputs = [step, L, ca.vertcat(*distances), ca.vertcat(*used)]
         dense = [ca.densify(x) for x in outputs]
         names = ([*s], ["step", "L", "distances", "used"])

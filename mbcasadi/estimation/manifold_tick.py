@@ -30,6 +30,10 @@ Array = NDArray[np.float64]
 LOST = 0.3
 """s for which half of the sensors have to be rejected until the filter starts anew."""
 
+RECOVERY = 4
+"""Ticks of rejected samples that one sample which fits makes up for: a filter that is lost, and so
+wide that a few fit by chance, goes on being doubted."""
+
 PATIENCE = 50
 """Ticks without a sample of a sensor that weigh as much as one in which it is rejected."""
 
@@ -212,7 +216,8 @@ class ManifoldTick:
         rejected = ca.logic_and(s["read"], ca.logic_not(s["used"]))
         calm = ca.fmax(s["doubt"] - s["dt"] / PATIENCE, 0)
         doubt = ca.if_else(rejected, ca.fmin(s["doubt"] + s["dt"], 1), calm)
-        doubt = ca.if_else(s["used"], 0, doubt)
+        trusted = ca.fmax(s["doubt"] - RECOVERY * s["dt"], 0)
+        doubt = ca.if_else(s["used"], trusted, doubt)
         fits = ca.sum1(ca.logic_and(s["read"], s["distances"] ** 2 <= self.corrections.limits))
         fits = ca.logic_and(fits > 0, fits >= ca.sum1(s["read"]))
         acquiring = ca.if_else(fits, 0, ca.fmax(s["acquiring"] - s["dt"], 0))

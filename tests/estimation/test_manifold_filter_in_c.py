@@ -1,5 +1,6 @@
 """The filter's C: the Function's numbers, float near double, and hostile ticks."""
 
+from itertools import groupby
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ from drawn_mechanism import DrawnMechanism
 import mbcasadi as mb
 from mbcasadi.description.status import Flag
 from mbcasadi.estimation import FilterOptions, Measured, UnknownForce, manifold_filter
+from mbcasadi.estimation.estimator import DOUBTED
 
 MODELS = Path(__file__).parents[2] / "mujoco_models"
 DT, NOISE, DENSITY, N, DRIVE = 1e-3, 1e-3, 0.02, 7, 0.5
@@ -178,3 +180,30 @@ def _pose(filter_, crank):
         A = np.array(system.constraint_jacobian(q))
         q[1:] -= np.linalg.pinv(A[:, 1:], rcond=1e-9) @ np.array(system.constraint(q)).ravel()
     return q
+
+
+@pytest.mark.parametrize(("seed", "speed"), [(1, 60.0), (2, 120.0)])
+def test_a_lost_filter_says_so_until_it_has_found_the_mechanism_again(filter_, in_c, seed, speed):
+    """The crank, which rested, is found to spin: samples that fit by chance prove nothing."""
+    world, z = World(seed), filter_.z0
+    for _ in range(300):  # at rest, where the drive only trembles
+        out = in_c["double"](y=world.world.q[0, [0, 2]], valid=[1, 1], u=0.0, dt=DT, z=z)
+        z = out["z_next"]
+    assert int(np.array(out["status"]).item()) == 0
+    along = np.linalg.svd(np.array(world.system.constraint_jacobian(world.world.q[0])))[2][-1]
+    world.world.v[0] = speed * along / along[0]
+    errors, statuses = [], []
+    for k in range(1500):
+        y, u = world.tick(k)
+        out = in_c["double"](y=y, valid=[1, 1], u=u, dt=DT, z=z)
+        z = out["z_next"]
+        gap = np.array(out["q"]).ravel() - world.world.q[0]
+        errors.append(np.abs((gap + np.pi) % (2 * np.pi) - np.pi).max())
+        statuses.append(int(np.array(out["status"]).item()))
+    doubted = round(DOUBTED / DT) + 1
+    wrong = (np.array(errors) > 8 * NOISE) & (np.array(statuses) == 0)
+    in_a_row = [len(list(run)) for is_wrong, run in groupby(wrong) if is_wrong]
+    assert max(errors) > 1.0  # it was lost
+    assert max(in_a_row) <= doubted
+    assert not wrong[-300:].any()
+    assert not any(statuses[-300:])
