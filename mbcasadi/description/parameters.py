@@ -10,7 +10,7 @@ from mbcasadi.description.controller import Signal, TuningParameter
 from mbcasadi.short_text import summarised
 
 Array = NDArray[np.float64]
-ElementKind = Literal["option", "mocap", "body", "joint", "tendon", "actuator", "equality"]
+ElementKind = Literal["option", "mocap", "body", "site", "joint", "tendon", "actuator", "equality"]
 
 
 @summarised
@@ -76,9 +76,9 @@ class Parameters:
         return np.array([item.least for item in self.items for _ in item.value], dtype=float)
 
     @property
-    def moves_bodies(self) -> bool:
-        """Whether frames of the model depend on them: the pose of a mocap body does that."""
-        return any(item.kind == "mocap" for item in self.items)
+    def moves_frames(self) -> bool:
+        """Whether frames of the model depend on them: poses of mocap bodies and sites do that."""
+        return any(item.kind in ("mocap", "site") for item in self.items)
 
     @property
     def entries(self) -> tuple[TuningParameter, ...]:

@@ -106,6 +106,22 @@ def forget_common_frames(model: mujoco.MjModel, body: int, edit: str) -> None:
         getattr(model, field)[:] = int(mujoco.mjtSameFrame.mjSAMEFRAME_NONE)
 
 
+def _of_site(name: str, components: tuple[str, ...]) -> Attribute:
+    """Return position or rotation of a site that is no end of an equality."""
+
+    def write(model: mujoco.MjModel, i: int, values: Array) -> None:
+        model.site_sameframe[i] = int(mujoco.mjtSameFrame.mjSAMEFRAME_NONE)
+        getattr(model, f"site_{name}")[i] = values
+
+    def has(model: mujoco.MjModel, i: int) -> bool:
+        of_sites = model.eq_objtype == mujoco.mjtObj.mjOBJ_SITE
+        return i not in {*model.eq_obj1id[of_sites], *model.eq_obj2id[of_sites]}
+
+    return Attribute(
+        lambda model, i: np.array(getattr(model, f"site_{name}")[i]), write, components, has
+    )
+
+
 def _anchor(first: int, kinds: tuple[int, ...]) -> Attribute:
     """Return an anchor of a connect or weld of two bodies.
 
@@ -212,6 +228,10 @@ ATTRIBUTES: dict[str, dict[str, Attribute]] = {
         "com": Attribute(lambda model, i: np.array(model.body_ipos[i]), _write_com, XYZ),
         "inertia": Attribute(_read_inertia, _write_inertia, INERTIA),
         "gravcomp": _field("body_gravcomp"),
+    },
+    "site": {
+        "pos": _of_site("pos", XYZ),
+        "quat": _of_site("quat", WXYZ),
     },
     "joint": {
         "damping": _of_dofs("dof_damping"),

@@ -18,6 +18,7 @@ from mbcasadi.unknown_names import unknown_name
 
 OBJECTS = {
     "body": mujoco.mjtObj.mjOBJ_BODY,
+    "site": mujoco.mjtObj.mjOBJ_SITE,
     "joint": mujoco.mjtObj.mjOBJ_JOINT,
     "tendon": mujoco.mjtObj.mjOBJ_TENDON,
     "actuator": mujoco.mjtObj.mjOBJ_ACTUATOR,
@@ -77,8 +78,11 @@ def set_parameters(model: mujoco.MjModel, values: dict[str, float]) -> None:
 def update_constants(model: mujoco.MjModel) -> None:
     """Bring up to date what MuJoCo derives from fields of a model; anchors stay as they are.
 
-    `mj_setConst` lets the two anchors of a connect coincide at `qpos0`.
+    `mj_setConst` lets the two anchors of a connect coincide at `qpos0`. Quaternions of sites, which
+    are edited entry by entry, get their length of one.
     """
+    length = np.linalg.norm(model.site_quat, axis=1, keepdims=True)
+    model.site_quat /= np.maximum(length, mujoco.mjMINVAL)
     anchors = np.array(model.eq_data)
     mujoco.mj_setConst(model, mujoco.MjData(model))
     model.eq_data[:] = anchors
@@ -108,6 +112,7 @@ def _entries(model: mujoco.MjModel) -> Iterator[tuple[str, Place]]:
         yield from _of_element(model, option, 0, attribute)
     counts = {
         "body": model.nbody,
+        "site": model.nsite,
         "joint": model.njnt,
         "tendon": model.ntendon,
         "actuator": model.nu,

@@ -39,7 +39,8 @@ class ModelNumbers:
             return replace(self, equalities=_put(self.equalities, index, element))
         if kind == "actuator":
             return replace(self, actuators=_put(self.actuators, index, element))
-        fields = {"body": "bodies", "mocap": "bodies", "joint": "joints", "tendon": "tendons"}
+        fields = {"body": "bodies", "mocap": "bodies", "site": "frames"}
+        fields |= {"joint": "joints", "tendon": "tendons"}
         changed: dict[str, Any] = {fields[kind]: _put(self._elements(kind), index, element)}
         return replace(self, tree=replace(self.tree, **changed))
 
@@ -49,6 +50,7 @@ class ModelNumbers:
             "option": (tree,),
             "body": tree.bodies,
             "mocap": tree.bodies,
+            "site": tree.frames,
             "actuator": self.actuators,
             "joint": tree.joints,
             "tendon": tree.tendons,

@@ -189,14 +189,46 @@ def _read_mocap(name: str) -> Callable[[ModelNumbers, int], Values]:
     return read
 
 
-def _write_mocap_pos(numbers: ModelNumbers, i: int, values: Values) -> ModelNumbers:
-    body = replace(numbers.tree.bodies[i], pos=_array(values))
-    return numbers.with_element("mocap", i, body)
+def _read_site(name: str) -> Callable[[ModelNumbers, int], Values]:
+    """Return the reader of the pose of a site whose numbers are nowhere else in the equations."""
+
+    def read(numbers: ModelNumbers, i: int) -> Values:
+        frame = numbers.tree.frames[i]
+        is_free = frame.kind == "site" and not _is_anchor(numbers, i)
+        return tuple(getattr(frame, name).tolist()) if is_free else ()
+
+    return read
 
 
-def _write_mocap_quat(numbers: ModelNumbers, i: int, values: Values) -> ModelNumbers:
-    unit = _array(_unit(values))
-    return numbers.with_element("mocap", i, replace(numbers.tree.bodies[i], quat=unit))
+def _is_anchor(numbers: ModelNumbers, i: int) -> bool:
+    """Return whether a site is an end of a connect or weld, or tells a tendon's side of a geom."""
+    wraps = (wrap for tendon in numbers.tree.tendons for wrap in getattr(tendon, "wraps", ()))
+    if i in {wrap.side for wrap in wraps}:
+        return True
+    frame = numbers.tree.frames[i]
+    pairs = [each for each in numbers.equalities if isinstance(each, Connect | Weld)]
+    ends = [end for e in pairs for end in ((e.body1, e.anchor1), (e.body2, e.anchor2))]
+    return any(body == frame.body and np.array_equal(at, frame.pos) for body, at in ends)
+
+
+def _write_pos(kind: ElementKind) -> Callable[[ModelNumbers, int, Values], ModelNumbers]:
+    """Return the writer of the position of a mocap body or a site."""
+
+    def write(numbers: ModelNumbers, i: int, values: Values) -> ModelNumbers:
+        element = replace(numbers.element(kind, i), pos=_array(values))
+        return numbers.with_element(kind, i, element)
+
+    return write
+
+
+def _write_quat(kind: ElementKind) -> Callable[[ModelNumbers, int, Values], ModelNumbers]:
+    """Return the writer of the rotation of a mocap body or a site."""
+
+    def write(numbers: ModelNumbers, i: int, values: Values) -> ModelNumbers:
+        element = replace(numbers.element(kind, i), quat=_array(_unit(values)))
+        return numbers.with_element(kind, i, element)
+
+    return write
 
 
 def _unit(values: Values) -> Values:
@@ -271,8 +303,10 @@ ATTRIBUTES: dict[tuple[ElementKind, str], Attribute] = {
         _of_fluid("wind", XYZ, "m/s"),
         _of_fluid("density", (), "kg/m³", least=0.0),
         _of_fluid("viscosity", (), "kg/(m s)", least=0.0),
-        Attribute("mocap", "pos", XYZ, "m", _read_mocap("pos"), _write_mocap_pos),
-        Attribute("mocap", "quat", WXYZ, "", _read_mocap("quat"), _write_mocap_quat),
+        Attribute("mocap", "pos", XYZ, "m", _read_mocap("pos"), _write_pos("mocap")),
+        Attribute("mocap", "quat", WXYZ, "", _read_mocap("quat"), _write_quat("mocap")),
+        Attribute("site", "pos", XYZ, "m", _read_site("pos"), _write_pos("site")),
+        Attribute("site", "quat", WXYZ, "", _read_site("quat"), _write_quat("site")),
         _field("body", "mass", "kg", least=0.0),
         _vector("body", "com", "m"),
         Attribute("body", "inertia", INERTIA, "kg m²", _read_inertia, _write_inertia),

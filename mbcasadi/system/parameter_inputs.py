@@ -173,7 +173,7 @@ def is_physical(parameters: Parameters, p: Sym) -> Sym:
     for item, place in zip(parameters.items, parameters.slices.values(), strict=True):
         if item.kind == "body" and item.attribute == "mass" and item.value[0] > 0:
             valid = ca.logic_and(valid, p[place.start] > 0)
-        if item.kind == "mocap" and item.attribute == "quat":
+        if item.kind in ("mocap", "site") and item.attribute == "quat":
             valid = ca.logic_and(valid, ca.sumsqr(p[place]) >= LEAST_MEASURED2)
         if item.kind == "body" and item.attribute == "inertia":
             own = _is_inertia(ca.DM(item.value))

@@ -73,10 +73,10 @@ class System(Mechanism):
 
     def _frame_of_model(self, name: str, kind: str) -> FrameFunctions:
         """Return a frame of the model, with an input p where parameters move bodies."""
-        if self._carried is not None and self.parameters.moves_bodies:
+        if self._carried is not None and self.parameters.moves_frames:
             return expose_frame(self._carried.frame(name, kind), len(self.parameters))
         others = [("site", added) for added in self._added_frames]
-        at = (lambda q: self.numbers_at(q).tree) if self.parameters.moves_bodies else None
+        at = (lambda q: self.numbers_at(q).tree) if self.parameters.moves_frames else None
         return functions_of_name(self.tree, name, kind, others, at)
 
     @checked
@@ -96,7 +96,7 @@ class System(Mechanism):
             UnknownNameError: no such frame; the message lists the valid names.
             ProblemError: the base is a point without a rotation.
         """
-        if self._carried is not None and self.parameters.moves_bodies:
+        if self._carried is not None and self.parameters.moves_frames:
             seen = self._carried.relative_frame(name, base, kind=kind, base_kind=base_kind)
             return expose_frame(seen, len(self.parameters))
         frame, seen_from = self.frame(name, kind), self.frame(base, base_kind)

@@ -57,6 +57,7 @@ def frame_functions(
     """
     q, numbers = ca.SX.sym("q", tree.nq), tree
     tree = tree if at is None else at(q)
+    authored, frame = frame, _of_tree(frame, numbers, tree)
     v = ca.SX.sym("v", tree.nv)
     label = f"frame_{frame.kind}"
     p, R = model.frame_pose(tree, frame, q)
@@ -82,7 +83,19 @@ def frame_functions(
             ["J_dot_v"],
         ),
         attitude=ca.Function(f"{label}_attitude", [q], [quat], ["q"], ["quat"]),
-        carrier=_carrier(numbers, frame, at),
+        carrier=_carrier(numbers, frame, at) if frame is authored else None,
+    )
+
+
+def _of_tree(frame: Frame, numbers: RigidTree, tree: RigidTree) -> Frame:
+    """Return the frame of a tree with parameters: another one where its pose is one of them."""
+    return next(
+        (
+            moved
+            for own, moved in zip(numbers.frames, tree.frames, strict=True)
+            if own is frame and moved is not frame
+        ),
+        frame,
     )
 
 

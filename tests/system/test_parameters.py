@@ -7,6 +7,7 @@ import pytest
 from support.parameter_tree import TREE
 
 import mbcasadi as mb
+from mbcasadi.control import FrameTask, InverseDynamicsQP, PostureTask
 from mbcasadi.errors import ProblemError, ShapeError, UnknownNameError
 from mbcasadi.plant import perturb
 from mbcasadi.plant.named_parameters import set_parameters
@@ -25,6 +26,7 @@ ROWS = """
     <weld name="hold" body1="ball" body2="upper" torquescale="0.7"/>
     <joint name="couple" joint1="elbow" joint2="shoulder" polycoef="0.1 0.5 0.2 0.1 0"/>
   </equality>"""
+DRIVEN = "".join(f'<motor joint="{k}"/>' for k in ("shoulder", "elbow", "twist", "slide"))
 MECHANISM = TREE.replace("  </tendon>", ROWS).replace("<mujoco>", '<mujoco model="mechanism">')
 
 
@@ -251,6 +253,53 @@ def test_frames_of_a_system_at_numbers_are_where_its_mocap_bodies_are():
             np.array(at_p.pose(q, values)[0]), np.array(expected.pose(q)[0]), atol=EXACT
         )
         np.testing.assert_allclose(np.array(changed.frame("above").pose(q)[0]).ravel()[2], 1)
+
+
+def test_the_frame_of_a_tool_is_a_parameter():
+    """A site, a tendon that passes through it and a task of it are those of the edited model."""
+    system = mb.read_mjcf(MECHANISM, parameters=["site:on_fore:*"])
+    rng = np.random.default_rng(4)
+    p = system.parameters.values + 0.3 * rng.standard_normal(7)
+    model, data = edited(system, p)
+    data.qpos, data.qvel = rng.standard_normal(model.nq), rng.standard_normal(model.nv)
+    mujoco.mj_normalizeQuat(model, data.qpos)
+    mujoco.mj_forward(model, data)
+    q, v, site = data.qpos, data.qvel, model.site("on_fore").id
+    jac = np.zeros((2, 3, model.nv))
+    mujoco.mj_jacSite(model, data, *jac, site)
+    frame = system.frame("on_fore")
+    for found, expected in (
+        (frame.pose(q, p)[0], data.site_xpos[site]),
+        (frame.pose(q, p)[1], data.site_xmat[site].reshape(3, 3)),
+        (frame.jacobian(q, p), np.vstack(jac)),
+        (system.passive_force(q, v, p), data.qfrc_passive),
+    ):
+        error = np.array(found).reshape(np.shape(expected)) - expected
+        assert np.abs(error).max() < EXACT * np.abs(expected).max()
+    arm = TREE.replace("</mujoco>", f"<actuator>{DRIVEN}</actuator></mujoco>")
+    place, turn = (" ".join(map(str, each)) for each in (p[:3], p[3:]))
+    moved = arm.replace('pos="0.1 0 0.2"/>', f'pos="{place}" quat="{turn}"/>')
+    open_ = mb.read_mjcf(arm, parameters=["site:on_fore:*"])
+    tasks = [FrameTask("on_fore", kp=9.0), PostureTask(weight=1e-3)]
+    q0, ref = open_.tree.q0[: open_.nq], np.zeros(3)
+    accelerations = []
+    for each, numbers in ((open_, {"p": p}), (mb.read_mjcf(moved), {}), (open_, {})):
+        law = InverseDynamicsQP(each, tasks)
+        ref = law.reference_at(q0) if not ref.any() else ref
+        accelerations.append(law.solve(q0, v, ref, **numbers).a)
+    a = np.array(accelerations)
+    assert np.abs(a[0] - a[1]).max() < 1e-7 * np.abs(a[1]).max()
+    assert np.abs(a[0] - a[2]).max() > 1e-3 * np.abs(a[1]).max()
+
+
+def test_sites_that_equalities_and_sides_of_tendons_copied_are_no_parameters():
+    of_sites = '<weld name="hold" site1="on_base" site2="on_fore"/>'
+    bodies = '<weld name="hold" body1="ball" body2="upper" torquescale="0.7"/>'
+    with pytest.raises(UnknownNameError, match="site:on_base:pos"):
+        mb.read_mjcf(MECHANISM.replace(bodies, of_sites), parameters=["site:on_base:pos"])
+    model = mujoco.MjModel.from_xml_string(MECHANISM.replace(bodies, of_sites))
+    with pytest.raises(UnknownNameError, match="site:on_base:pos"):
+        set_parameters(model, {"site:on_base:pos.x": 0.1})
 
 
 def test_damping_that_differs_among_the_axes_of_a_joint_is_no_parameter():
