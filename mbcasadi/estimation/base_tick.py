@@ -9,7 +9,7 @@ from mbcasadi.estimation.base_samples import encoders_read, imu_sample
 from mbcasadi.estimation.base_start import memory_at
 from mbcasadi.estimation.covariance import packed
 from mbcasadi.estimation.estimator import ADRIFT, DOUBTED, LONGEST
-from mbcasadi.estimation.fix_update import FixState, remembered
+from mbcasadi.estimation.fix_update import FixState, is_contradicted, remembered
 from mbcasadi.estimation.invariant import passive_motion
 from mbcasadi.estimation.joints import joints_of, smoothed
 from mbcasadi.estimation.landmarks import FREE_Q
@@ -130,7 +130,10 @@ def _outputs(
     base = design.base(parts, posture, before["gyro"], dt)
     rates = ca.vertcat(joints.rate, passive[len(design.layout.passive) :])
     status = ca.if_else(outcome.lost > ADRIFT, 1, 0)
-    status = ca.if_else(outcome.doubt > DOUBTED, 2, status)
+    doubted = outcome.doubt > DOUBTED
+    if design.fixes:
+        doubted = ca.logic_or(doubted, is_contradicted(parts["refused"]))
+    status = ca.if_else(doubted, 2, status)
     status = ca.if_else(sample.valid, status, 3)
     update = outcome.update
     expected = zip(update.distances, update.used, strict=True)

@@ -74,6 +74,7 @@ class Fixed(NamedTuple):
         mean, P: estimate and covariance.
         distance: of the sample from what was expected, in standard deviations; 0 without one.
         used, rejected: what became of the sample.
+        sets: whether it is used without a comparison.
         likelihood: log-density of the sample, as if at its gate if it is rejected; 0 without one,
             and of one that sets what it sees.
     """
@@ -83,6 +84,7 @@ class Fixed(NamedTuple):
     distance: ca.SX
     used: ca.SX
     rejected: ca.SX
+    sets: ca.SX
     likelihood: ca.SX
 
 
@@ -244,7 +246,7 @@ def update_by_fix(
     used = ca.logic_or(used, sets)
     distance = ca.fmin(ca.sqrt(ca.sumsqr(w)), LARGEST_DISTANCE) * ok
     rejected = ca.logic_and(ok, ca.logic_not(used))
-    return Fixed(mean, congruence(J, P), distance, used, rejected, likelihood)
+    return Fixed(mean, congruence(J, P), distance, used, rejected, sets, likelihood)
 
 
 def _set(
@@ -284,13 +286,23 @@ def remembered(fixes: tuple[Fix, ...], before: FixState, after: list[Fixed], dt:
         known = ca.if_else(own.used, ca.fmax(known, ca.DM(fix.seen)), known)
         waiting = ca.logic_or(own.rejected, before.refused[k] > 0)
         lapsed.append(ca.if_else(own.used, 0, ca.fmin(before.lapsed[k] + dt * waiting, 1e3)))
-        refused.append(ca.if_else(own.used, 0, ca.fmin(before.refused[k] + own.rejected, 1e3)))
+        fits = ca.logic_and(own.used, ca.logic_not(own.sets))
+        refused.append(ca.if_else(fits, 0, ca.fmin(before.refused[k] + own.rejected, 1e3)))
     return FixState(known, ca.vertcat(*lapsed), ca.vertcat(*refused))
 
 
 def is_lapsed(before: FixState, k: int) -> ca.SX:
     """Return whether the samples of a fix were rejected for long."""
     return ca.logic_and(before.lapsed[k] > RELAPSED[0], before.refused[k] >= RELAPSED[1])
+
+
+def is_contradicted(refused: ca.SX) -> ca.SX:
+    """Return whether some fix was rejected time after time, and none of its samples fits since.
+
+    Args:
+        refused: (fixes,) of `FixState`.
+    """
+    return ca.mmax(refused) >= RELAPSED[1]
 
 
 def knows(before: FixState, fix: Fix) -> ca.SX:

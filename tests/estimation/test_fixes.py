@@ -191,17 +191,21 @@ def test_outliers_are_rejected_and_said_until_they_last(system):
     own = made(system, [fix])
     stand = np.array(system.tree.keyframes["stand"], dtype=float)
     y = np.concatenate([[0, 0, 0, 0, 0, 9.81], stand[7:], np.zeros(12)])
-    z, flags, away = own.z0, [], []
+    z, flags, away, statuses = own.z0, [], [], []
     for k in range(200):
         place = stand[:3] + (5.0 * (k == 40) + 2.0 * (k >= 100)) * np.eye(3)[0]
         out = own.function(np.append(y, place), np.ones(FIRST + 1), np.ones(4), DT, z)
         z = out[2]
         flags.append(int(out[5]))
+        statuses.append(int(out[4]))
         away.append(float(out[0][0]))
     assert [k for k in range(100) if flags[k]] == [40]
     assert set(flags[100:160]) == {int(Flag.GATED)}
     assert np.abs(away[:150]).max() < 0.02, "the robot feels that it stands"
     assert not any(flags[170:])
+    assert not any(statuses[:103])
+    assert set(statuses[103:160]) == {2}, "four samples in a row contradict feet and IMU"
+    assert not any(statuses[170:])
     assert away[-1] == pytest.approx(2.0, abs=0.01)
 
 
