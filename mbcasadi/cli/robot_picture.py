@@ -129,7 +129,8 @@ def _draw_ahead(axes: "Axes", view: View, links: Links, ahead: Array) -> None:
     start = np.mean([links.center(root) for root in links.children[0]], axis=0)
     start[2] = low + height / 2
     end = start + ARROW * height * ahead
-    tail, tip = (tuple(map(float, view.of(place))) for place in (start, end))
+    (x0, z0), (x1, z1) = view.of(start), view.of(end)
+    tail, tip = (float(x0), float(z0)), (float(x1), float(z1))
     if tip != tail:
         axes.annotate("", tip, tail, arrowprops={"arrowstyle": "->", "linewidth": 1.5})
         axes.annotate("ahead", tip, fontsize=8)

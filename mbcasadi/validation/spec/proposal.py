@@ -66,6 +66,11 @@ class Proposal:
         return replace(self, period=period, timestep=period, gains=gains_for(period))
 
     @property
+    def title(self) -> str:
+        """What the robot is and does, in one line."""
+        return f"{self.robot.text.splitlines()[0]}; task: {self.activity}"
+
+    @property
     def flies(self) -> bool:
         """Whether the base floats and actuators drive no joint: their forces carry it."""
         return self.base is not None and not self.driven
