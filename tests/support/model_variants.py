@@ -78,6 +78,18 @@ def turned_base(path: str | Path, angle: float) -> str:
     return spec.to_xml()
 
 
+def turned_roots(path: str | Path, angle: float) -> str:
+    """Return a robot that is fixed to the world, turned about the vertical as a whole, rad."""
+    spec = mujoco.MjSpec.from_file(str(path))
+    spec.compile()
+    spec = mujoco.MjSpec.from_string(spec.to_xml())  # all orientations are quaternions
+    turn = np.array([np.cos(angle / 2), 0.0, 0.0, np.sin(angle / 2)])
+    for body in spec.worldbody.bodies:
+        _turn(body, turn)
+    spec.compile()
+    return spec.to_xml()
+
+
 def _turn(element, turn: np.ndarray) -> None:
     """Turn an element of a body about the body's origin."""
     element.pos = _rotated(turn, element.pos)
