@@ -5,6 +5,7 @@ import re
 from itertools import product
 from pathlib import Path
 
+from robots.first_try.packages import COLLECTIONS, models_of
 from robots.first_try.trials import Store, Trial, tried
 from robots.first_try.variants import VARIANTS
 from robots.models import add_argument, folder
@@ -23,11 +24,13 @@ def main() -> None:
     add_argument(parser)
     parser.add_argument("--only", default="", help="regular expression found in a file's name")
     parser.add_argument("--task", nargs="*", default=[""], help="of `init`; by default its own")
+    parser.add_argument("--collection", choices=COLLECTIONS, help="models of a Python package")
     parser.add_argument("--variant", nargs="*", default=[""], choices=VARIANTS, help="of models")
     parser.add_argument("--store", type=Path, default=Path("first_try.jsonl"))
     given = parser.parse_args()
     store = Store(given.store)
-    robots = [p for p in sorted(folder().glob("*.xml")) if re.search(given.only, p.stem)]
+    files = models_of(given.collection) if given.collection else sorted(folder().glob("*.xml"))
+    robots = [path for path in files if re.search(given.only, path.stem)]
     print("| robot | kind | task | verdict | why | s |\n|---|---|---|---|---|---|")
     for path, task, variant in product(robots, given.task, given.variant):
         if not store.has(path.stem, task, variant):
