@@ -4,7 +4,6 @@ import re
 import tomllib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +14,9 @@ from mbcasadi.annotations import hints_of, parts_of
 from mbcasadi.control import InverseDynamicsQP, Task
 from mbcasadi.errors import ProblemError
 from mbcasadi.plant import Plant
-from mbcasadi.system import GeometryContact, contacts_of, read_mjcf
+from mbcasadi.system import read_mjcf
 from mbcasadi.validation.spec.code_text import Call, arguments_of, entries_of, filled_list, literal
+from mbcasadi.validation.spec.contact_text import contact_lines
 from mbcasadi.validation.spec.inverse_dynamics import OF_A_TABLE
 from mbcasadi.validation.spec.motion_text import command_lines, reference_lines
 from mbcasadi.validation.spec.read import parse_spec
@@ -104,7 +104,8 @@ class _Script:
     def values(self) -> dict[str, object]:
         """Return what the template needs."""
         ground, start = self.ground(), self.start()
-        contacts = self.contacts()
+        touches = self.tables.get("contact", [])
+        contacts = contact_lines(touches, self.system, self.q0, self.listed)
         law = [*(self.walking() if self.walks else self.law())]
         motion = [*self.motion()]
         run = [*self.run(moves=bool(motion))]
@@ -156,41 +157,6 @@ class _Script:
             return None
         floor = Call(f"{self.used('plant', 'Ground')}(", arguments_of(self.tables["ground"]))
         return Call("MODEL = plant.with_ground(", ["MODEL", floor]).text()
-
-    def contacts(self) -> list[str]:
-        """Return the line of the contacts."""
-        touches = self.tables.get("contact", [])
-        if not touches:
-            return []
-        groups = groupby(touches, lambda each: {k: v for k, v in each.items() if k != "frame"})
-        calls = [self.group([each["frame"] for each in own], dict(o)) for o, own in groups]
-        if len(calls) == 1:
-            return [Call(f"contacts = {calls[0].opening}", calls[0].items, "]", "").text()]
-        calls = [Call(f"*{each.opening}", each.items, "]", "") for each in calls]
-        return [Call("contacts = [", calls, "]").text()]
-
-    def group(self, frames: Sequence[str], options: dict[str, Any]) -> Call:
-        """Return contacts with the same options."""
-        if options.get("kind") != "contact":
-            made = f"mb.Contact({', '.join(['name', *arguments_of(options)])})"
-            return Call("[", [made, f"for name in {self.listed('feet', frames)}"], "]", "")
-        found = [c for c in contacts_of(self.system, q=self.q0) if {c.name, _pair(c)} & {*frames}]
-        geoms = [*dict.fromkeys(c.geom2 for c in found)]
-        plane = found[0].geom1
-        again = contacts_of(self.system, geoms=geoms, ground=plane, q=self.q0)
-        if [c.name for c in found] != [c.name for c in again]:
-            raise ProblemError(
-                f"no script can be written of the contacts {', '.join(frames)}: they are not all "
-                "points of their shapes; write the TOML"
-            )
-        own = {key: value for key, value in options.items() if key not in ("kind", "friction")}
-        friction = {"friction": options["friction"]} if "friction" in options else {}
-        made = f"c.as_contact({', '.join(arguments_of(friction))})"
-        if own:
-            made = f"replace({', '.join([made, *arguments_of(own)])})"
-        where = ["system", f"geoms={self.listed('feet', geoms)}", f"ground={literal(plane)}"]
-        call = Call("for c in mb.contacts_of(", [*where, "q=q0"])
-        return Call("[", [made, call], "]", "")
 
     def law(self) -> Iterator[str]:
         """Yield the lines of tasks, parts and of the law."""
@@ -318,10 +284,6 @@ def _needed(kind: type, table: Tables) -> dict[str, Any]:
 def _docstring(text: str) -> str:
     """Return a line that can stand between triple quotes, without a full stop."""
     return text.replace("\\", "/").replace('"', "'").rstrip(".")
-
-
-def _pair(contact: GeometryContact) -> str:
-    return f"{contact.geom2} on {contact.geom1}"
 
 
 def _class_of(key: str) -> type:
