@@ -69,8 +69,8 @@ def turned_base(path: str | Path, angle: float) -> str:
         base.ipos = _rotated(back, base.ipos)
         base.iquat = _times(back, base.iquat)
     base.quat = _times(base.quat, turn)
-    at = spec.compile().joint(base.joints[0].name).qposadr[0]
-    for key in spec.keys:
+    at = spec.compile().jnt_qposadr[base.joints[0].id]
+    for key in (each for each in spec.keys if len(each.qpos)):
         qpos = np.array(key.qpos)
         qpos[at + 3 : at + 7] = _times(qpos[at + 3 : at + 7], turn)
         key.qpos = qpos

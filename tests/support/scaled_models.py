@@ -197,7 +197,7 @@ def _scale_equality(equality, units, of_tendon, s: float) -> None:
 
 def _scale_actuator(actuator, units, of_tendon, s: float) -> float:
     """Scale an actuator, and return by what its control changes."""
-    if actuator.dyntype not in AT_ONCE:
+    if actuator.dyntype not in AT_ONCE or actuator.plugin.active:
         raise ValueError(f"actuator '{actuator.name}': no rule for its activation")
     own = _of_actuator(actuator, units, of_tendon, s)
     gain, bias = np.array(actuator.gainprm), np.array(actuator.biasprm)

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from mbcasadi.errors import MbcasadiError
 from robots.first_try.variants import write
 
 CONDITIONS = ("--perturb", "mass=0.1", "--delay", "1", "--quiet", "--json")
@@ -49,7 +50,7 @@ def tried(model: Path, task: str, variant: str = "") -> Trial:
             _init(model, task, known)
         try:
             other = write(variant, model, Path(folder), known)
-        except (AssertionError, StopIteration, OSError, ValueError) as error:
+        except (MbcasadiError, AssertionError, OSError, ValueError) as error:
             return Trial(model.stem, task, "", "none", str(error)[:SHOWN], 0.0, variant)
         return replace(_tried(other, task, Path(folder)), variant=variant)
 

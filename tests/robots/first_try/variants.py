@@ -43,10 +43,16 @@ def static_load(model: Path, spec_file: Path) -> np.ndarray:
     """Return the forces (nu,) of MuJoCo's actuators at the start of a controller's file, at rest.
 
     The controls are those of the controller: they carry the robot, on its feet if it has some.
+
+    Raises:
+        ValueError: a plan above the controller.
+        MbcasadiError: as `build_experiment`.
     """
     spec = read_spec(spec_file)
     experiment = build_experiment(spec, model)
     law, q = experiment.controller, experiment.q0
+    if experiment.reference is None:
+        raise ValueError("the load is that of inverse dynamics; expected a task without a plan")
     source = spec.model(model)
     plant = mujoco.MjModel.from_xml_path(source) if isinstance(source, str) else source.compile()
     data = mujoco.MjData(plant)
