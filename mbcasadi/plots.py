@@ -89,7 +89,7 @@ def save_figure(
     path, limits = Path(path), dict(limits or {})
     curves = {title: _arrays(title, each) for title, each in subplots.items()}
     _require(path, curves, [*log, *limits], dashed)
-    figure = _empty_figure()
+    figure = empty_figure()
     columns = COLUMNS.get(len(curves), 3)
     rows = -(-len(curves) // columns)
     figure.set_size_inches(WIDTH * columns, HEIGHT * rows)
@@ -138,7 +138,7 @@ def _require(
         require_name("curve", label, labels)
 
 
-def _empty_figure() -> "Figure":
+def empty_figure() -> "Figure":
     """Return a matplotlib figure without subplots."""
     try:
         from matplotlib.figure import Figure

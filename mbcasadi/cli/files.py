@@ -25,7 +25,10 @@ cache = typer.Typer(no_args_is_help=True, help="What was generated and compiled 
 @command
 def init(
     model: Model,
-    out: Annotated[Path, typer.Option("--out", "-o", help="File to write.")] = Path("spec.toml"),
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="File to write; spec.toml or controller.py by default."),
+    ] = None,
     overwrite: Annotated[bool, typer.Option(help="Replace the file.")] = False,
     task: Annotated[
         str | None,
@@ -35,22 +38,31 @@ def init(
             "what suits its kind."
         ),
     ] = None,
+    python: Annotated[
+        bool, typer.Option("--python", help="Write a script in place of the TOML file.")
+    ] = False,
 ) -> None:
     """Write a commented file of a controller for a model: what suits its kind of robot.
 
     It reads limbs, feet, tools, actuators, key frames and frames from the model and proposes gains;
-    `mbcasadi validate MODEL --controller FILE` runs it.
+    `mbcasadi validate MODEL --controller FILE` runs it. With `--python` it is a script of the same
+    controller, which validates and exports it: `python controller.py`.
     """
     from mbcasadi.validation.spec import propose_spec
 
     path = find_model(model)
+    out = out or Path("controller.py" if python else "spec.toml")
     if out.exists() and not overwrite:
         raise ProblemError(f"{out} exists; give another --out, or --overwrite")
     text = propose_spec(
-        path, task=task, warn=lambda warning: typer.echo(f"warning: {warning}", err=True)
+        path,
+        task=task,
+        warn=lambda warning: typer.echo(f"warning: {warning}", err=True),
+        python=python,
     )
     out.write_text(text, encoding="utf-8")
-    typer.echo(f"{out}: run it with: mbcasadi validate {model} --controller {out}")
+    runs = f"python {out}" if python else f"mbcasadi validate {model} --controller {out}"
+    typer.echo(f"{out}: run it with: {runs}")
 
 
 @command

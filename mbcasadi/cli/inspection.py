@@ -1,4 +1,4 @@
-"""A model in numbers: sizes, coverage, limits, frames, feet, ranks, operation counts."""
+"""A model in numbers: kind of robot, sizes, coverage, limits, frames, feet, ranks, operations."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi import model
+from mbcasadi.anatomy import RobotDescription, describe
 from mbcasadi.anatomy.links import standing
 from mbcasadi.anatomy.possible_feet import possible_feet
 from mbcasadi.codegen.count import operations
@@ -72,6 +73,7 @@ class Inspection:
 
     Attributes:
         name: of the model.
+        robot: what it is; None where the model's actuators or constraints are refused.
         sizes: nq, nv, nu, na, nc.
         coverage: treatment, feature and advice of each feature.
         warnings: of MuJoCo's compiler.
@@ -87,6 +89,7 @@ class Inspection:
     """
 
     name: str
+    robot: RobotDescription | None
     sizes: dict[str, int]
     coverage: list[Row]
     warnings: list[str]
@@ -102,7 +105,9 @@ class Inspection:
 
     def to_dict(self) -> dict[str, object]:
         """Return all fields as plain data."""
-        return asdict(self) | {"rank_text": None if self.ranks is None else self.ranks.text}
+        robot = None if self.robot is None else self.robot.text
+        ranks = None if self.ranks is None else self.ranks.text
+        return asdict(self) | {"robot_text": robot, "rank_text": ranks}
 
 
 def inspect_system(system: System) -> Inspection:
@@ -113,6 +118,7 @@ def inspect_system(system: System) -> Inspection:
     has_ranks = _available(system, "constraint") and _available(system, "constraint_jacobian")
     return Inspection(
         name=system.name,
+        robot=describe(system) if has_ranks and _available(system, "actuation") else None,
         sizes={key: getattr(system, key) for key in ("nq", "nv", "nu", "na", "nc")},
         coverage=[
             {"treatment": i.treatment, "feature": i.feature, "advice": i.advice}

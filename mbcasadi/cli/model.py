@@ -2,27 +2,46 @@
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
+import typer
 from rich.markup import escape
 
 from mbcasadi.cli import console
 from mbcasadi.cli.console import JsonOnly, number_text, table
 from mbcasadi.cli.options import Model, command, find_model
+from mbcasadi.errors import ProblemError
 
 if TYPE_CHECKING:  # so that `--help` does not import CasADi and MuJoCo
     from rich.console import Console
 
     from mbcasadi.cli.inspection import Inspection, Row
 
+REFUSED = "what drives its joints is refused by the equations, see Coverage"
+
 
 @command
-def inspect(model: Model, output: JsonOnly) -> None:
-    """Print sizes, coverage, limits, constraint ranks and operation counts of a model."""
+def inspect(
+    model: Model,
+    output: JsonOnly,
+    image: Annotated[
+        Path | None,
+        typer.Option(help="Draw limbs, feet and tools in this .png, .svg or .pdf file."),
+    ] = None,
+) -> None:
+    """Print what robot a model is, its limits, coverage, constraint ranks and operation counts."""
     from mbcasadi.cli.inspection import inspect_system
     from mbcasadi.system import read_mjcf
 
-    inspection = inspect_system(read_mjcf(find_model(model)))
+    system = read_mjcf(find_model(model))
+    inspection = inspect_system(system)
+    if image is not None:
+        if inspection.robot is None:
+            raise ProblemError(f"--image: {REFUSED}; leave it out")
+        from mbcasadi.cli.robot_picture import draw_robot
+
+        draw_robot(system, inspection.robot, image)
     if output.as_json:
         console.emit_json(inspection.to_dict())
     else:
@@ -32,6 +51,8 @@ def inspect(model: Model, output: JsonOnly) -> None:
 def print_inspection(model: "Inspection", screen: "Console") -> None:
     """Print all tables of an inspection."""
     sizes = "  ".join(f"{key} {value}" for key, value in model.sizes.items())
+    robot = f"{model.name}: {REFUSED}" if model.robot is None else model.robot.text
+    screen.print(f"{robot}\n", markup=False)
     screen.print(f"[bold]{escape(model.name)}[/bold]   {sizes}")
     ranks = "refused, see below" if model.ranks is None else model.ranks.text
     screen.print(f"constraints: {ranks}\n", markup=False)

@@ -6,10 +6,12 @@ import subprocess
 import sys
 
 import casadi as ca
+import mujoco
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+import mbcasadi as mb
 from mbcasadi import models
 from mbcasadi.cli.app import app
 
@@ -102,6 +104,40 @@ def test_inspect_names_frames_feet_and_actuators_by_kind():
         assert text in shown
 
 
+def test_inspect_says_what_robot_it_is_and_draws_it(tmp_path):
+    picture = tmp_path / "robot.svg"
+    result = invoke("inspect", "quadruped", "--json", "--image", str(picture))
+    robot = json.loads(result.stdout)["robot"]
+    assert (robot["kind"], robot["ahead"]) == ("quadruped", [1.0, 0.0])
+    assert [limb["foot"]["geoms"] for limb in robot["limbs"]] == [["FL"], ["FR"], ["RL"], ["RR"]]
+    drawn = picture.read_text()
+    assert all(f"<!-- left leg {name}" in drawn for name in ("FL", "RL"))  # texts are comments
+    shown = invoke("inspect", "scara").stdout
+    assert "scara: an arm, fixed base (the world)" in shown
+    wrong = invoke("inspect", "scara", "--image", str(tmp_path / "scara.bmp"))
+    assert wrong.exit_code == 2
+    assert ".png, .svg, .pdf" in wrong.stderr
+
+
+def test_places_of_limbs_in_the_picture_are_those_of_mujoco():
+    from mbcasadi.anatomy.links import standing
+    from mbcasadi.cli.robot_picture import _parts
+
+    model = mujoco.MjModel.from_xml_path(str(mb.models.path("quadruped")))
+    data = mujoco.MjData(model)
+    mujoco.mj_resetDataKeyframe(model, data, 0)
+    mujoco.mj_forward(model, data)
+    system = mb.read_mjcf(mb.models.path("quadruped"))
+    parts = {part.label: part for part in _parts(standing(system.tree), mb.describe(system))}
+    radius = model.geom("FL").size[0]
+    for name in ("FL", "FR", "RL", "RR"):
+        (part,) = (each for label, each in parts.items() if name in label)
+        low = data.geom(name).xpos - [0, 0, radius]
+        assert np.allclose(part.feet, low, atol=1e-9)
+        joints = [j for j in range(model.njnt) if name in model.joint(j).name]
+        assert np.allclose(part.way[:-1], data.xanchor[joints], atol=1e-9)
+
+
 def test_inspect_names_what_is_refused_and_goes_on(tmp_path):
     path = tmp_path / "winch.xml"
     winch = '<actuator><general name="winch" joint="x" gaintype="user"/></actuator></mujoco>'
@@ -110,6 +146,8 @@ def test_inspect_names_what_is_refused_and_goes_on(tmp_path):
     found = json.loads(invoke("inspect", str(path), "--json").stdout)
     refused = [item for item in found["coverage"] if item["treatment"] == "refused"]
     assert [item["feature"] for item in refused] == ["actuator 'winch': user gain"] * 3
+    assert found["robot"] is None
+    assert "what drives its joints is refused" in invoke("inspect", str(path)).stdout
     checked = json.loads(invoke("check", str(path), "--states", "2", "--json").stdout)
     absent = [row for row in checked["rows"] if row["error"] is None]
     assert [row["quantity"] for row in absent] == REFUSED

@@ -69,11 +69,23 @@ def turned_base(path: str | Path, angle: float) -> str:
         base.ipos = _rotated(back, base.ipos)
         base.iquat = _times(back, base.iquat)
     base.quat = _times(base.quat, turn)
-    at = spec.compile().joint(base.joints[0].name).qposadr[0]
-    for key in spec.keys:
+    at = spec.compile().jnt_qposadr[base.joints[0].id]
+    for key in (each for each in spec.keys if len(each.qpos)):
         qpos = np.array(key.qpos)
         qpos[at + 3 : at + 7] = _times(qpos[at + 3 : at + 7], turn)
         key.qpos = qpos
+    spec.compile()
+    return spec.to_xml()
+
+
+def turned_roots(path: str | Path, angle: float) -> str:
+    """Return a robot that is fixed to the world, turned about the vertical as a whole, rad."""
+    spec = mujoco.MjSpec.from_file(str(path))
+    spec.compile()
+    spec = mujoco.MjSpec.from_string(spec.to_xml())  # all orientations are quaternions
+    turn = np.array([np.cos(angle / 2), 0.0, 0.0, np.sin(angle / 2)])
+    for body in spec.worldbody.bodies:
+        _turn(body, turn)
     spec.compile()
     return spec.to_xml()
 

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from math import ceil
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,7 @@ Array = NDArray[np.float64]
 DELAY = 1  # ticks, of the gains and of the trial
 LAG = 5e-3  # s, of usual motors with their current loop
 POSTURE_WEIGHT = 1e-3  # beside the task of a base
+ROUNDING = 1e-9  # of a number of periods
 LISTED = 12  # names of a kind in a comment
 FALLS = "The base floats, and no foot can touch a plane of the world: this robot falls."
 
@@ -64,6 +66,17 @@ class Proposal:
         """Return the same with shorter steps of the plant, and of the controller."""
         period = self.period / finer
         return replace(self, period=period, timestep=period, gains=gains_for(period))
+
+    def lasting(self, seconds: float) -> str:
+        """Return the least multiple of the period, as the file has it, that lasts so long, s."""
+        period = float(f"{self.period if self.walk is None else self.walk.period:g}")
+        text = f"{ceil(seconds / period - ROUNDING) * period:.10g}"
+        return text if "." in text else f"{text}.0"
+
+    @property
+    def title(self) -> str:
+        """What the robot is and does, in one line."""
+        return f"{self.robot.text.splitlines()[0]}; task: {self.activity}"
 
     @property
     def flies(self) -> bool:

@@ -37,6 +37,7 @@ from mbcasadi.validation.spec.activities import (
 from mbcasadi.validation.spec.kinds import experiment_for_system
 from mbcasadi.validation.spec.proposal import DELAY, FALLS, Proposal, gains_for, listed
 from mbcasadi.validation.spec.read import parse_spec
+from mbcasadi.validation.spec.script import script_of_spec
 from mbcasadi.validation.spec.start import (
     feet_on_plane,
     joints_outside,
@@ -60,7 +61,11 @@ CRAMPED = (
 
 @checked
 def propose_spec(
-    model: Path, *, task: str | None = None, warn: Callable[[str], object] | None = None
+    model: Path,
+    *,
+    task: str | None = None,
+    warn: Callable[[str], object] | None = None,
+    python: bool = False,
 ) -> str:
     """Return the text of a TOML file for a model, which `mbcasadi validate` runs.
 
@@ -71,6 +76,7 @@ def propose_spec(
         model: MJCF or URDF file.
         task: what the robot is to do, of `ACTIVITIES`; by default what suits its kind.
         warn: called with a sentence where the robot cannot hold its start.
+        python: return a script that builds, validates and exports the same, in place of the file.
 
     Raises:
         ModelError: the model cannot be read.
@@ -97,7 +103,8 @@ def propose_spec(
         warn(f"Its actuators cannot hold it where it starts: {facts.unheld}")
     if warn is not None and facts.cramped:
         warn(f"{CRAMPED} {listed(facts.cramped)}")
-    return facts.text(model.name)
+    text = facts.text(model.name)
+    return script_of_spec(text, model, facts.title) if python else text
 
 
 def _remedy(system: System) -> str:

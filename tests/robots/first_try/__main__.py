@@ -2,15 +2,19 @@
 
 import argparse
 import re
+from itertools import product
 from pathlib import Path
 
+from robots.first_try.packages import COLLECTIONS, models_of
 from robots.first_try.trials import Store, Trial, tried
+from robots.first_try.variants import VARIANTS
 from robots.models import add_argument, folder
 
 
 def line_of(trial: Trial) -> str:
     """Return a line of the table."""
-    cells = trial.robot, trial.kind, trial.task or "default", trial.verdict, trial.why
+    name = f"{trial.robot} {trial.variant}".strip()
+    cells = name, trial.kind, trial.task or "default", trial.verdict, trial.why
     return "| " + " | ".join(cells) + f" | {trial.seconds:.0f} |"
 
 
@@ -20,19 +24,22 @@ def main() -> None:
     add_argument(parser)
     parser.add_argument("--only", default="", help="regular expression found in a file's name")
     parser.add_argument("--task", nargs="*", default=[""], help="of `init`; by default its own")
+    parser.add_argument("--collection", choices=COLLECTIONS, help="models of a Python package")
+    parser.add_argument("--variant", nargs="*", default=[""], choices=VARIANTS, help="of models")
     parser.add_argument("--store", type=Path, default=Path("first_try.jsonl"))
     given = parser.parse_args()
     store = Store(given.store)
-    robots = [p for p in sorted(folder().glob("*.xml")) if re.search(given.only, p.stem)]
+    files = models_of(given.collection) if given.collection else sorted(folder().glob("*.xml"))
+    robots = [path for path in files if re.search(given.only, path.stem)]
     print("| robot | kind | task | verdict | why | s |\n|---|---|---|---|---|---|")
-    for path in robots:
-        for task in given.task:
-            if not store.has(path.stem, task):
-                store.add(tried(path, task))
+    for path, task, variant in product(robots, given.task, given.variant):
+        if not store.has(path.stem, task, variant):
+            store.add(tried(path, task, variant))
     chosen = [
         each
         for each in store.trials
-        if each.task in given.task and re.search(given.only, each.robot)
+        if (each.task in given.task and each.variant in given.variant)
+        and re.search(given.only, each.robot)
     ]
     for trial in chosen:
         print(line_of(trial))

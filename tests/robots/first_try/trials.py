@@ -4,9 +4,12 @@ import json
 import subprocess
 import sys
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+
+from mbcasadi.errors import MbcasadiError
+from robots.first_try.variants import write
 
 CONDITIONS = ("--perturb", "mass=0.1", "--delay", "1", "--quiet", "--json")
 LONGEST = 600.0  # s, of one command
@@ -21,9 +24,11 @@ class Trial:
         robot: name of its file.
         task: of `init`.
         kind: of the robot, as `describe` has it.
-        verdict: "passed", "failed", "refused" by `init`, or "error" of `validate`.
+        verdict: "passed", "failed", "refused" by `init`, "error" of `validate`; "none" where the
+            robot has no such variant.
         why: criteria that were missed, or the message.
         seconds: from the file to the verdict.
+        variant: of the model; "" for the file itself.
     """
 
     robot: str
@@ -32,20 +37,38 @@ class Trial:
     verdict: str
     why: str
     seconds: float
+    variant: str = ""
 
 
-def tried(model: Path, task: str) -> Trial:
+def tried(model: Path, task: str, variant: str = "") -> Trial:
     """Run `mbcasadi init` and `mbcasadi validate` of a robot in an empty folder."""
-    start = time.perf_counter()
     with TemporaryDirectory() as folder:
-        spec = Path(folder) / "spec.toml"
-        wanted = ("--task", task) if task else ()
-        made = _run("init", str(model), "-o", str(spec), *wanted)
-        if made.returncode:
-            return _trial(model, task, "", "refused", made.stderr, start)
-        kind = _kind(spec.read_text())
-        done = _run("validate", str(model), "-c", str(spec), *CONDITIONS)
-        seconds = time.perf_counter() - start
+        if not variant:
+            return _tried(model, task, Path(folder))
+        known = Path(folder) / "known.toml"
+        if variant == "weak":
+            _init(model, task, known)
+        try:
+            other = write(variant, model, Path(folder), known)
+        except (MbcasadiError, AssertionError, OSError, ValueError) as error:
+            return Trial(model.stem, task, "", "none", str(error)[:SHOWN], 0.0, variant)
+        return replace(_tried(other, task, Path(folder)), variant=variant)
+
+
+def _init(model: Path, task: str, spec: Path) -> subprocess.CompletedProcess[str]:
+    return _run("init", str(model), "-o", str(spec), *(("--task", task) if task else ()))
+
+
+def _tried(model: Path, task: str, folder: Path) -> Trial:
+    """Run both commands of a model."""
+    start = time.perf_counter()
+    spec = folder / "spec.toml"
+    made = _init(model, task, spec)
+    if made.returncode:
+        return _trial(model, task, "", "refused", made.stderr, start)
+    kind = _kind(spec.read_text())
+    done = _run("validate", str(model), "-c", str(spec), *CONDITIONS)
+    seconds = time.perf_counter() - start
     if done.returncode not in (0, 1) or not done.stdout.lstrip().startswith("{"):
         return _trial(model, task, kind, "error", done.stderr, start)
     report = json.loads(done.stdout)
@@ -88,9 +111,9 @@ class Store:
         lines = path.read_text().splitlines() if path.is_file() else []
         self.trials = [Trial(**json.loads(line)) for line in lines if line]
 
-    def has(self, robot: str, task: str) -> bool:
-        """Return whether a trial was run."""
-        return any((each.robot, each.task) == (robot, task) for each in self.trials)
+    def has(self, *trial: str) -> bool:
+        """Return whether a trial of this robot, task and variant was run."""
+        return any((each.robot, each.task, each.variant) == trial for each in self.trials)
 
     def add(self, trial: Trial) -> None:
         """Keep a trial."""

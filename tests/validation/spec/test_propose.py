@@ -53,6 +53,16 @@ def test_servos_that_rigid_loops_do_not_suit_get_soft_ones_and_a_start_in_the_ra
     assert tomllib.loads(soft)["validation"]["rigid"]
 
 
+def test_the_trial_lasts_a_whole_number_of_odd_periods(tmp_path):
+    odd = STIFF.replace("<option ", '<option timestep=".00141421" ')
+    _, text, _ = written(tmp_path, odd)
+    spec = tomllib.loads(text)
+    periods = spec["validation"]["duration"] / spec["period"]
+    assert spec["period"] == 0.00141421
+    assert periods == pytest.approx(round(periods), abs=1e-6)
+    assert spec["validation"]["duration"] == pytest.approx(2.0, abs=spec["period"])
+
+
 def test_what_flies_keeps_height_and_attitude(tmp_path):
     path = mb.models.path("quadrotor")
     text = propose_spec(path, warn=lambda sentence: pytest.fail(sentence))
