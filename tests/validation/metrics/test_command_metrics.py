@@ -22,7 +22,10 @@ FIRST = 2.5  # rad, heading at the start
 
 @pytest.fixture(scope="module")
 def standing():
-    return mb.validate(lambda t, q, v: np.zeros(1), WALKER, 0.004).runs[0]
+    def idle(*_):
+        return np.zeros(1)
+
+    return mb.validate(idle, WALKER, 0.004).runs[0]
 
 
 def values(run, speed, turn, commands):
