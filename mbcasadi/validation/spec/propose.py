@@ -37,6 +37,7 @@ from mbcasadi.validation.spec.activities import (
 from mbcasadi.validation.spec.kinds import experiment_for_system
 from mbcasadi.validation.spec.proposal import DELAY, FALLS, Proposal, gains_for, listed
 from mbcasadi.validation.spec.read import parse_spec
+from mbcasadi.validation.spec.springs import HeldSprings, springs_to_hold
 from mbcasadi.validation.spec.start import (
     feet_on_plane,
     joints_outside,
@@ -182,6 +183,7 @@ def _facts(
             "could leave; expected a free joint of the base, and shapes of feet"
         )
     tools, q0 = tool_motions(robot, plant, q0, activity)
+    springs = springs_to_hold(system, found, q0) if found else HeldSprings()
     return Proposal(
         system=system,
         robot=robot,
@@ -198,7 +200,8 @@ def _facts(
         tools=tools,
         walk=_walk(system, robot, plant, q0, found) if found and activity in WALKS else None,
         driven=_driven(system),
-        gains=gains_for(period),
+        springs=springs,
+        gains=gains_for(period, springs),
         period=period,
         rigid=system.nc > 0,
     )
