@@ -15,12 +15,13 @@ from mbcasadi.system import GeometryContact, System
 
 Array = NDArray[np.float64]
 
-BELOW = 8.0
-"""Resonance of a held spring by the bandwidth of the tasks, at least: `RigidSprings` requires twice
-the bandwidth, and a delay, the observer and a heavier load take from it."""
+BELOW = 16.0
+"""Resonance of a held spring by the bandwidth of the tasks, at least. `RigidSprings` requires twice
+the bandwidth, and a delay, the observer and a heavier load take from it: Cassie, 10 % heavier and
+one tick late, falls at 8 and stands at 16."""
 
 SLOWEST = 5.0
-"""1/s, of tasks that stand against gravity; softer springs are joints as they are."""
+"""1/s, of tasks that stand against gravity; softer springs are left as they are."""
 
 
 class HeldSprings(NamedTuple):
