@@ -58,6 +58,19 @@ def plane_spots(tree: RigidTree) -> dict[str, PlaneSpot]:
     return {place.name: place for place in places}
 
 
+def plane_spot(tree: RigidTree, name: str) -> PlaneSpot | None:
+    """Return the spot of a name, one of `plane_spots` or another point of a cylinder's rim."""
+    moving = [geom for geom in tree.geoms if not is_static(tree, geom)]
+    for plane in (geom for geom in tree.geoms if geom.kind == "plane" and is_static(tree, geom)):
+        for geom in moving:
+            pair = f"{geom.name} on {plane.name}"
+            if name == pair or name.startswith(f"{pair}, "):
+                spot = geometry.spot_of(geom, name[len(pair) + 2 :])
+                if spot is not None:
+                    return PlaneSpot(plane, geom, spot)
+    return None
+
+
 def plane_normal(tree: RigidTree, plane: Geom) -> Array:
     """Return the (3,) normal of a plane that is fixed to the world."""
     R = model.frame_pose(tree, frame_of_geom(plane), ca.SX.sym("q", tree.nq))[1]

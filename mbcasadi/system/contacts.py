@@ -15,6 +15,7 @@ from mbcasadi.model import geometry
 from mbcasadi.model.geometry import ContactSpot
 from mbcasadi.shapes import column, require_numbers
 from mbcasadi.short_text import with_table
+from mbcasadi.system.cylinder_soles import with_soles
 from mbcasadi.system.geom_pairs import TouchingPair, is_static, touching_pairs
 from mbcasadi.system.geometry_contacts import GeometryContact, placed
 from mbcasadi.system.missing_ground import GROUNDS, require_ground_name
@@ -112,8 +113,9 @@ def contacts_of(
             all.
         q: (nq,) configuration at which the sides are chosen that touch a plane: of a box the four
             corners of the face that looks most towards it; of a cylinder three points of the rim
-            where it stands within 30°, else the lowest points of both rims; of a mesh the corners
-            of the polygon that its lowest vertices span. By default the authored configuration.
+            where it stands within 30°, else the lowest points of both rims, fixed to it where its
+            body lies on other points beside it; of a mesh the corners of the polygon that its
+            lowest vertices span. By default the authored configuration.
         smoothing: pairs whose nearest points jump, as from edge to edge of two boxes, are computed
             with rounded edges, which takes at most so much from the gap, m; 0 for sharp ones.
 
@@ -156,8 +158,9 @@ def contacts_of(
     if smoothing < 0:
         raise ProblemError(f"smoothing = {smoothing}; expected a length that is not negative")
     found = [_contacts_of_pair(tree, pair, at, smoothing) for pair in chosen]
+    touching = [c for each in found if not isinstance(each, LeftOut) for c in each]
     return GeometryContacts(
-        contacts=tuple(c for each in found if not isinstance(each, LeftOut) for c in each),
+        contacts=tuple(with_soles(touching, at)),
         left_out=tuple(each for each in found if isinstance(each, LeftOut)),
     )
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import casadi as ca
 
 from mbcasadi.description import RigidTree
-from mbcasadi.system.contact_frames import contact_frame, plane_spots
+from mbcasadi.system.contact_frames import contact_frame, plane_spot, plane_spots
 from mbcasadi.system.frames import FrameFunctions
 from mbcasadi.system.missing_ground import require_contact_name
 from mbcasadi.system.tree_frames import frame_functions, frame_of_model
@@ -33,9 +33,11 @@ def functions_of_name(
     if kind == "contact":
         if tree is None:
             raise unknown_name(kind, name, ())
-        places = plane_spots(tree)
-        require_contact_name(tree, name, [*places])
-        return contact_frame(tree, places[name])
+        place = plane_spot(tree, name)
+        if place is None:
+            require_contact_name(tree, name, [*plane_spots(tree)])
+        assert place is not None  # else the name is none of them
+        return contact_frame(tree, place)
     frame = frame_of_model(tree, name, kind, others)
     assert tree is not None  # without a tree, all names are those of `with_frame`
     return frame_functions(tree, frame, at)

@@ -13,7 +13,7 @@ from mbcasadi.control.inverse_dynamics.floating_base import floating_base
 from mbcasadi.control.tick.design import Design
 from mbcasadi.control.tick.instant import Instant
 from mbcasadi.description.status import Flag
-from mbcasadi.system.contact_frames import frame_of_geom, plane_normal, plane_spots
+from mbcasadi.system.contact_frames import frame_of_geom, plane_normal, plane_spot
 
 
 def noticed(design: Design, now: Instant) -> ca.SX:
@@ -36,11 +36,11 @@ def _open_gaps(design: Design, now: Instant) -> ca.SX:
     tree = design.system.tree
     if tree is None or not any(contact.kind == "contact" for contact in design.contacts):
         return ca.SX(0)
-    spots, opens = plane_spots(tree), ca.SX(0)
+    opens = ca.SX(0)
     for i, contact in enumerate(design.contacts):
-        if contact.kind != "contact":
+        place = plane_spot(tree, contact.frame) if contact.kind == "contact" else None
+        if place is None:
             continue
-        place = spots[contact.frame]
         origin = ca.evalf(model.frame_pose(tree, frame_of_geom(place.plane), now.q * 0)[0])
         normal = ca.DM(plane_normal(tree, place.plane))
         point = design.system.frame(contact.frame, "contact").pose(now.q)[0]

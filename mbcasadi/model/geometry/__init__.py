@@ -11,8 +11,10 @@ from mbcasadi.model.geometry.pair_gaps import pair_gaps
 from mbcasadi.model.geometry.plane import (
     ContactSpot,
     facing_spots,
+    lowest_of_rim,
     plane_witness,
     rolling_offset,
+    spot_of,
     spots,
 )
 from mbcasadi.model.geometry.relative_motion import relative_bias, relative_jacobian
@@ -30,6 +32,7 @@ __all__ = [
     "bounds_fun",
     "convex_witness",
     "facing_spots",
+    "lowest_of_rim",
     "mesh_points",
     "nearest_rows",
     "pair_gaps",
@@ -38,6 +41,7 @@ __all__ = [
     "relative_jacobian",
     "rolling_offset",
     "round_witness",
+    "spot_of",
     "spots",
     "summands",
 ]

@@ -71,6 +71,27 @@ def spots(geom: Geom) -> tuple[ContactSpot, ...]:
     return ()
 
 
+def spot_of(geom: Geom, label: str) -> ContactSpot | None:
+    """Return the spot of a label: one of `spots`, or a point of a rim at any whole degree."""
+    sign, angle = label.removeprefix("rim ")[:1], label.removeprefix("rim ")[1:]
+    if geom.kind == "cylinder" and label.startswith("rim ") and sign in "+-" and angle.isdecimal():
+        return _rim(geom, sign, int(angle)) if label == f"rim {sign}{int(angle) % 360}" else None
+    return next((spot for spot in spots(geom) if spot.label == label), None)
+
+
+def lowest_of_rim(geom: Geom, sign: str, R: Array, n: Array) -> ContactSpot:
+    """Return the point of a cylinder's rim, fixed to it, that is lowest, to a degree.
+
+    Args:
+        geom: a cylinder that lies.
+        sign: "+" or "-", the rim.
+        R: (3, 3) its rotation in the world.
+        n: (3,) normal of the plane.
+    """
+    x, y, _ = -n @ R
+    return _rim(geom, sign, round(float(np.rad2deg(np.arctan2(y, x)))) % 360)
+
+
 def facing_spots(geom: Geom, R: Array, n: Array) -> tuple[ContactSpot, ...]:
     """Return the spots that touch first, of a geom with the rotation R on a plane.
 

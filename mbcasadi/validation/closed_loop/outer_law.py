@@ -70,6 +70,7 @@ class OuterLaw:
         tuning: numbers of the law that may change at run time, where it has any; None for their
             defaults.
         record: inputs, `u`, `status` and `z_next` of its ticks since `reset`; name → rows.
+        commands: at each tick of the inner law since `reset`.
     """
 
     @checked
@@ -108,6 +109,7 @@ class OuterLaw:
         self._pending: deque[Array | None] = deque([self.planner.u0] * self.planner.delay)
         self._since = 0.0
         self.record: dict[str, list[Array]] = {}
+        self.commands: list[Array] = []
 
     def __call__(
         self, measured: Mapping[str, Array], before: Mapping[str, Array] = NOTHING
@@ -128,6 +130,7 @@ class OuterLaw:
             self.command(t) if callable(self.command) else self.command,
             self._plan.size("command"),
         )
+        self.commands.append(command)
         own = {"command": command, "u": self._u, "age": np.array([t - self._since]), "z": self._z}
         own["disturbance"] = before.get("disturbance", np.zeros(self._plan.size("disturbance")))
         plan = self._plan({**measured, **own})

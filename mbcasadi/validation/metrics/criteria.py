@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from mbcasadi.argument_kinds import require_fields
 from mbcasadi.errors import ProblemError, UnknownNameError
+from mbcasadi.validation.metrics.command_metrics import HEADING, WAY
 from mbcasadi.validation.metrics.metric import METRICS, Metric, base_name
 from mbcasadi.validation.metrics.plant_metrics import BODY_CONTACT, HEIGHT, JOINT_BEYOND, TILT
 
@@ -31,6 +32,8 @@ DEFAULTS: dict[str, float] = {
     BODY_CONTACT: 0.0,
     JOINT_BEYOND: 0.05,  # stops of MuJoCo are soft
     OUTER_UNSOLVED: 0.05,
+    WAY: 0.2,
+    HEADING: 0.2,
 }
 
 OF_TARGETS = ("tracking.rms_share", "tracking.hold_share")

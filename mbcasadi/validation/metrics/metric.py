@@ -81,6 +81,8 @@ METRICS: dict[str, MetricKind] = {
     "plant.tilt": MetricKind("largest tilt of the base from its first attitude, rad", unit="rad"),
     "plant.body_contact": MetricKind("instants with more than feet on the ground", "share"),
     "plant.joint_beyond": MetricKind("joint beyond its range, of the range", "share"),
+    "command.way_share": MetricKind("gap to where a command leads at the end, of the way", "share"),
+    "command.heading": MetricKind("error of the heading to which a command leads", unit="rad"),
     "status.solved": MetricKind("ticks solved and verified", "share", True),
     "status.safe_output": MetricKind("ticks with a safe output", "share"),
     "status.longest_failure": MetricKind("longest run of ticks with a safe output", unit="ticks"),

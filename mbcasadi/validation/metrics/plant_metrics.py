@@ -40,8 +40,8 @@ def plant_metrics(
     yield from named({JOINT_BEYOND: _beyond_stops(recording, model)})
     if any(row.moves for row in tracking):
         return
-    poses = _Poses(recording, model)
-    standing = [base for k in _driven_bases(poses) if (base := _standing(poses, k)) is not None]
+    poses = Poses(recording, model)
+    standing = [base for k in driven_bases(poses) if (base := _standing(poses, k)) is not None]
     if not standing:
         return
     histories = [_history(poses, base) for base in standing]
@@ -66,7 +66,7 @@ def _beyond_stops(recording: Recording, model: mujoco.MjModel) -> float | None:
     return max(0.0, float((np.maximum(low - q, q - high) / (high - low)).max()))
 
 
-class _Poses:
+class Poses:
     """The plant at instants of a run, and what touches the ground there."""
 
     def __init__(self, recording: Recording, model: mujoco.MjModel) -> None:
@@ -102,7 +102,7 @@ class _Poses:
         return bodies, heights
 
 
-def _driven_bases(poses: _Poses) -> list[int]:
+def driven_bases(poses: Poses) -> list[int]:
     """Return the bodies with a free joint below which an actuator acts; others are objects."""
     model, data = poses.model, poses.take(0)
     mujoco.mj_tendon(model, data)
@@ -120,7 +120,7 @@ class _Standing(NamedTuple):
     feet: frozenset[int]
 
 
-def _standing(poses: _Poses, base: int) -> _Standing | None:
+def _standing(poses: Poses, base: int) -> _Standing | None:
     """Return how a base stands at the start; None where it does not."""
     model, feet, ground = poses.model, set[int](), list[float]()
     for tick in np.flatnonzero(poses.recording.t <= poses.recording.t[0] + LANDING):
@@ -152,7 +152,7 @@ class _History(NamedTuple):
     lies: Array
 
 
-def _history(poses: _Poses, base: _Standing) -> _History:
+def _history(poses: Poses, base: _Standing) -> _History:
     """Return how a base moved."""
     model, body = poses.model, base.body
     first = poses.take(0)

@@ -6,6 +6,7 @@ from mbcasadi.codegen import TickTimes
 from mbcasadi.description import Controller
 from mbcasadi.plant import Plant
 from mbcasadi.validation.closed_loop import Recording
+from mbcasadi.validation.metrics.command_metrics import command_metrics
 from mbcasadi.validation.metrics.comparison import Comparison, closure_metrics
 from mbcasadi.validation.metrics.contact_metrics import (
     ContactForces,
@@ -100,5 +101,6 @@ def run_statistics(
             *estimate_metrics(recording, plant.model, criteria.settle),
             *time_metrics(times, controller.period),
             *outer_law_metrics(outer),
+            *command_metrics(recording, plant.model, None if outer is None else outer.commands),
         ),
     )

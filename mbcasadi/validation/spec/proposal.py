@@ -14,6 +14,7 @@ from mbcasadi.plant import Ground
 from mbcasadi.system import System
 from mbcasadi.system.actuator_kinds import actuator_kinds
 from mbcasadi.validation.spec.activities import DEPTH, EXACT, HOME, Activity, ToolMotion, Walk
+from mbcasadi.validation.spec.springs import HeldSprings
 
 Array = NDArray[np.float64]
 DELAY = 1  # ticks, of the gains and of the trial
@@ -39,6 +40,7 @@ class Proposal:
         unheld: why actuators cannot hold the start, "" where they can.
         tools, walk: what arms do, and how it walks, or None.
         driven: hinges and slides that actuators drive.
+        springs: stiff ones, which the law holds.
         gains, period, rigid, timestep: of controller and plant, s; None for the model's own step.
     """
 
@@ -57,6 +59,7 @@ class Proposal:
     tools: tuple[ToolMotion, ...]
     walk: Walk | None
     driven: tuple[str, ...]
+    springs: HeldSprings
     gains: ProposedGains
     period: float
     rigid: bool
@@ -65,7 +68,7 @@ class Proposal:
     def refined(self, finer: int) -> "Proposal":
         """Return the same with shorter steps of the plant, and of the controller."""
         period = self.period / finer
-        return replace(self, period=period, timestep=period, gains=gains_for(period))
+        return replace(self, period=period, timestep=period, gains=gains_for(period, self.springs))
 
     def lasting(self, seconds: float) -> str:
         """Return the least multiple of the period, as the file has it, that lasts so long, s."""
@@ -197,9 +200,20 @@ def _names_by_kind(system: System) -> Iterator[tuple[str, list[str]]]:
     yield "key frames", list(tree.keyframes)
 
 
-def gains_for(period: float) -> ProposedGains:
-    """Return gains for a period, s, and the delay and lag that the file names."""
-    return propose_gains(period, delay=DELAY, lag=LAG, observer=True)
+def gains_for(period: float, springs: HeldSprings) -> ProposedGains:
+    """Return gains for a period, s, the delay and lag that the file names, and held springs."""
+    gains = propose_gains(period, delay=DELAY, lag=LAG, observer=True)
+    if gains.bandwidth <= springs.bandwidth:
+        return gains
+    slower, learns = springs.bandwidth / gains.bandwidth, gains.observer
+    assert learns is not None
+    return replace(
+        gains,
+        kp=slower**2 * gains.kp,
+        kd=slower * gains.kd,
+        bandwidth=springs.bandwidth,
+        observer=replace(learns, bandwidth=slower * learns.bandwidth),
+    )
 
 
 def _text(value: str | None) -> str:

@@ -18,7 +18,7 @@ from mbcasadi.anatomy import RobotDescription, describe
 from mbcasadi.anatomy.standing_pose import standing_pose
 from mbcasadi.argument_kinds import checked
 from mbcasadi.control.regulators import equilibrium
-from mbcasadi.errors import AssemblyError, ProblemError
+from mbcasadi.errors import AssemblyError, ProblemError, SimulationError
 from mbcasadi.plant import Ground, Plant, Source, with_ground
 from mbcasadi.system import GeometryContacts, System, read_mjcf
 from mbcasadi.system.geom_pairs import is_static
@@ -38,6 +38,7 @@ from mbcasadi.validation.spec.kinds import experiment_for_system
 from mbcasadi.validation.spec.proposal import DELAY, FALLS, Proposal, gains_for, listed
 from mbcasadi.validation.spec.read import parse_spec
 from mbcasadi.validation.spec.script import script_of_spec
+from mbcasadi.validation.spec.springs import HeldSprings, springs_to_hold
 from mbcasadi.validation.spec.start import (
     feet_on_plane,
     joints_outside,
@@ -48,6 +49,7 @@ from mbcasadi.validation.spec.start import (
 Array = NDArray[np.float64]
 SHORTEST_PERIOD = 1e-3  # s
 SOFTER = 6  # gains that are tried, each with half the damping of the one before
+STEADY = 20  # steps of a plant with rigid loops: of light bodies with dry friction it may diverge
 FINER = (1, 2, 4)  # parts of a period, for servos that are unstable in the model's own time step
 ROUND = ("sphere", "ellipsoid", "capsule")  # shapes that roll
 NO_SOLES = (
@@ -142,7 +144,7 @@ def _accepted(facts: Proposal, model: Source, name: str) -> Proposal:
                 trial = replace(refined, gains=softer, rigid=rigid)
                 try:
                     _build(trial, model, name)
-                except ProblemError as error:
+                except (ProblemError, SimulationError) as error:
                     why = why or str(error)
                 else:
                     return trial
@@ -150,10 +152,19 @@ def _accepted(facts: Proposal, model: Source, name: str) -> Proposal:
 
 
 def _build(facts: Proposal, model: Source, name: str) -> None:
-    """Build the controller as `validate` does, without its Functions."""
+    """Build the controller as `validate` does, without its Functions, and try rigid loops.
+
+    Raises:
+        ProblemError: servos that the gains or the plant do not suit.
+        SimulationError: rigid loops with which the plant diverges, whatever the controller.
+    """
     spec = parse_spec(tomllib.loads(facts.text(name)))
     controller = experiment_for_system(spec, facts.system, facts.q0).controller
-    fitted_to_plant(controller, PlantFactory(model, facts.rigid, facts.timestep).make(), DELAY)
+    plant = PlantFactory(model, facts.rigid, facts.timestep).make()
+    fitted_to_plant(controller, plant, DELAY)
+    if facts.rigid:
+        plant.reset(facts.q0)
+        plant.step(np.zeros(plant.nu), steps=STEADY)
 
 
 def _facts(
@@ -189,6 +200,7 @@ def _facts(
             "could leave; expected a free joint of the base, and shapes of feet"
         )
     tools, q0 = tool_motions(robot, plant, q0, activity)
+    springs = springs_to_hold(system, found, q0) if found else HeldSprings()
     return Proposal(
         system=system,
         robot=robot,
@@ -205,7 +217,8 @@ def _facts(
         tools=tools,
         walk=_walk(system, robot, plant, q0, found) if found and activity in WALKS else None,
         driven=_driven(system),
-        gains=gains_for(period),
+        springs=springs,
+        gains=gains_for(period, springs),
         period=period,
         rigid=system.nc > 0,
     )

@@ -1,12 +1,14 @@
 """Where a robot starts: joints inside their ranges, loops closed, feet on the ground."""
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from mbcasadi.anatomy.links import standing
 from mbcasadi.anatomy.possible_feet import possible_feet
 from mbcasadi.plant import Plant
 from mbcasadi.system import GeometryContacts, System, contacts_of
+from mbcasadi.system.creep import grounds
 from mbcasadi.system.natural_sizes import model_length
 from mbcasadi.system.ranges import position_ranges
 
@@ -28,15 +30,38 @@ LOWER = 0.01
 def onto_ground(system: System, feet: GeometryContacts, q: Array) -> float:
     """Return how far up a base has to move, m, so that all points of its feet press on the ground.
 
-    A foot that starts above the ground is accelerated without a load.
+    A foot that starts above the ground is accelerated without a load. On ground as soft as the
+    model has it, feet start as deep as the weight presses them: until they are, they slide.
     """
     assert system.tree is not None
     length, gaps = model_length(system.tree), [float(contact.gap(q)[0]) for contact in feet]
     least, most = min(gaps), max(gaps)
     depth = PRESSED * length
-    if -SUNK * length <= least and most <= -0.5 * depth:
-        return 0.0  # it stands
-    return -min(most, least + SUNK * length) - depth
+    up = 0.0 if most <= -0.5 * depth else -min(most, least + SUNK * length) - depth
+    if -SUNK * length > least:
+        up = -min(most, least + SUNK * length) - depth
+    return up - max(0.0, _sunk(system, feet, np.array(gaps) + up))
+
+
+def _sunk(system: System, feet: GeometryContacts, gaps: Array) -> float:
+    """Return how far down, m, feet with gaps (k,), m, sink under the weight, by `creep.Ground`."""
+    tree = system.tree
+    assert tree is not None
+    soft = {(g.pair.first.name, g.pair.second.name): g for g in grounds(tree) if g.pair.condim > 1}
+    own = [soft.get((each.geom1, each.geom2)) for each in feet]
+    if not all(each is not None and each.mobility > 0 for each in own):
+        return 0.0
+    gaps = gaps - [sum(geom.margin for geom in each.geoms) for each in feet]  # MuJoCo pushes there
+    weight = sum(body.mass for body in tree.bodies) * float(np.linalg.norm(tree.gravity))
+
+    def excess(down: float) -> float:
+        loads = [g.load(down - gap) for g, gap in zip(own, gaps, strict=True) if g and down > gap]
+        return sum(loads) - weight
+
+    deepest = model_length(tree)
+    if excess(0.0) >= 0 or excess(deepest) <= 0:
+        return 0.0
+    return float(scipy.optimize.brentq(excess, 0.0, deepest))
 
 
 def joints_outside(system: System, q: Array) -> tuple[str, ...]:

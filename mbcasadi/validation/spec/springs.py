@@ -1,0 +1,64 @@
+"""Stiff springs between motors and loads: which joints the law holds, and the gains they permit.
+
+A spring of the stiffness k has the resonance `ω² = k S W Sᵀ` against what is in front of it and
+behind it, `W = M⁻¹ - M⁻¹ Aᵀ (A M⁻¹ Aᵀ)⁺ A M⁻¹` with the rows A of loops and of feet that stand. The
+law holds it (`RigidSprings`) where a task well below ω still carries the robot, and takes that.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mbcasadi.system import GeometryContact, System
+
+Array = NDArray[np.float64]
+
+BELOW = 16.0
+"""Resonance of a held spring by the bandwidth of the tasks, at least. `RigidSprings` requires twice
+the bandwidth, and a delay, the observer and a heavier load take from it: Cassie, 10 % heavier and
+one tick late, falls at 8 and stands at 16."""
+
+SLOWEST = 5.0
+"""1/s, of tasks that stand against gravity; softer springs are left as they are."""
+
+
+class HeldSprings(NamedTuple):
+    """Joints whose springs the law holds, and the largest bandwidth of its tasks, 1/s."""
+
+    joints: tuple[str, ...] = ()
+    bandwidth: float = np.inf
+
+
+def springs_to_hold(system: System, feet: Sequence[GeometryContact], q: Array) -> HeldSprings:
+    """Return the stiff springs of passive joints.
+
+    Args:
+        system: of a robot.
+        feet: that stand.
+        q: (nq,) the pose.
+    """
+    tree = system.tree
+    assert tree is not None
+    moved = {*system.joint_roles.driven, *system.joint_roles.dependent}
+    sprung = [
+        joint
+        for joint in tree.joints
+        if joint.kind in ("hinge", "slide") and joint.stiffness > 0 and joint.name not in moved
+    ]
+    if not sprung:
+        return HeldSprings()
+    A = [np.array(foot.jacobian(q)) for foot in feet]
+    A += [np.array(system.constraint_jacobian(q))] if system.nc else []
+    mobility = np.linalg.inv(np.array(system.mass_matrix(q)))
+    if A:
+        rows = np.vstack(A) @ mobility
+        inertia = np.linalg.pinv(rows @ np.vstack(A).T, rcond=1e-9, hermitian=True)
+        mobility = mobility - rows.T @ inertia @ rows
+    resonances = {
+        joint.name: float(np.sqrt(joint.stiffness * max(mobility[joint.dof, joint.dof], 0.0)))
+        for joint in sprung
+    }
+    held = {name: omega for name, omega in resonances.items() if omega > BELOW * SLOWEST}
+    return HeldSprings(tuple(held), min(held.values(), default=np.inf) / BELOW)
