@@ -10,7 +10,8 @@ The velocity of its material there is `s = ṗ + ω × d`, and the rate of s at 
     J̇_p v + J̇_ω v × d + ω × ḋ,   Ṙ c = ω × R c,   ȧ = ω × a.
 
 d moves over the disc, so a wheel that rolls has s = 0. Without rollers all of s is held: the wheel
-rolls along `h = n × a/|n × a|` and does not slip along its axle. Rollers turn freely: of s only the
+rolls along `h = n × a/|n × a|` and does not slip along its axle; the rows are n, h and n × h, so that
+those of wheels on one axle are independent or repeat, whatever the heading. Rollers turn freely: of s only the
 components along n and along the axis of the roller that touches,
 
     h_γ = cos γ h + sin γ (n × h),
@@ -29,10 +30,6 @@ from mbcasadi.description import Contact, Wheel
 from mbcasadi.errors import ProblemError
 from mbcasadi.shapes import require_positive
 from mbcasadi.system import FrameFunctions
-
-NORMAL = ca.DM.eye(3)[:, 0]
-"""(3, 1) of the components n, t1, t2."""
-
 
 class WheelRows(NamedTuple):
     """Rows of a wheel, `J a + c = 0`, and the force (n, t1, t2) of their multipliers.
@@ -68,15 +65,14 @@ def wheel_rows(
     d, d_rate = arm - wheel.radius * down, ca.cross(w, arm) - wheel.radius * down_rate
     of_material = J[:3, :] - ca.skew(d) @ J[3:, :]
     rate = bias[:3] + ca.cross(bias[3:], d) + ca.cross(w, d_rate)
-    if wheel.roller is None:
-        return WheelRows(turn @ of_material, turn @ rate, ca.SX.eye(3))
     h, h_rate = _direction(ca.cross(n, a), ca.cross(n, a_rate))
-    cosine, sine = np.cos(wheel.roller), np.sin(wheel.roller)
+    cosine, sine = np.cos(wheel.roller or 0.0), np.sin(wheel.roller or 0.0)
     h, h_rate = (cosine * x + sine * ca.cross(n, x) for x in (h, h_rate))
-    held = ca.vertcat(n.T, h.T)
-    drift = ca.vertcat(0, ca.dot(h_rate, of_material @ v))
-    of_lam = ca.horzcat(ca.SX(NORMAL), turn @ h)
-    return WheelRows(held @ of_material, held @ rate + drift, of_lam)
+    along, rates = [n, h], [ca.SX(3, 1), h_rate]
+    if wheel.roller is None:
+        along, rates = [*along, ca.cross(n, h)], [*rates, ca.cross(n, h_rate)]
+    held, drift = ca.horzcat(*along).T, ca.horzcat(*rates).T @ (of_material @ v)
+    return WheelRows(held @ of_material, held @ rate + drift, turn @ held.T)
 
 
 def _direction(u: ca.SX, u_rate: ca.SX) -> tuple[ca.SX, ca.SX]:

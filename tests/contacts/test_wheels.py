@@ -91,8 +91,10 @@ def test_a_wheel_has_the_velocity_of_the_material_at_its_lowest_point():
         points = data.xpos[body][:, None] + data.xmat[body].reshape(3, 3) @ rim
         J = np.zeros((3, model.nv))
         mujoco.mj_jac(model, data, J, None, points[:, np.argmin(points[2])], body)
-        s = np.array(rows(data.qpos, v)[0] @ v).ravel()  # n, t1, t2 = z, x, y
+        held, _, of_lam = (np.array(x) for x in rows(data.qpos, v))
+        s = of_lam @ held @ v  # n, t1, t2 = z, x, y
         np.testing.assert_allclose(s[[1, 2, 0]], J @ v, atol=1e-4)  # of the rim's steps
+        np.testing.assert_allclose(of_lam.T @ of_lam, np.eye(3), atol=1e-12)
 
 
 def unicycle(heading, left, right, left_rate, right_rate):

@@ -34,6 +34,7 @@ from mbcasadi.validation.spec.activities import (
     tool_motions,
     walk_of,
 )
+from mbcasadi.validation.spec.driving import drive_of, ground_of_wheels, wheels_on_plane
 from mbcasadi.validation.spec.kinds import experiment_for_system
 from mbcasadi.validation.spec.proposal import DELAY, FALLS, Proposal, gains_for, listed
 from mbcasadi.validation.spec.read import parse_spec
@@ -114,6 +115,8 @@ def _ground(system: System, robot: RobotDescription) -> Ground | None:
     stands = [*robot.feet, *robot.limbs_of("wheel")]
     if not stands or any(is_static(system.tree, geom) for geom in system.tree.geoms):
         return None
+    if not robot.feet:
+        return ground_of_wheels(robot, system)
     return Ground(feet=tuple(name for foot in robot.feet for name in foot.geoms))
 
 
@@ -168,7 +171,10 @@ def _facts(
     contacts: tuple[str, ...] = ()
     moved, unheld = 0.0, ""
     found: GeometryContacts | None = None
-    if free is not None:
+    if free is not None and activity == "drive":
+        q0[free.qpos + 2] += onto_ground(system, wheels_on_plane(robot, system, q0), q0)
+        moved = float(q0[free.qpos + 2] - authored[free.qpos + 2])
+    elif free is not None:
         found = feet_on_plane(system, q0)
         contacts = tuple(dict.fromkeys(f"{c.geom2} on {c.geom1}" for c in found or ()))
         if found:
@@ -197,6 +203,7 @@ def _facts(
         unheld=unheld,
         tools=tools,
         walk=_walk(system, robot, plant, q0, found) if found and activity in WALKS else None,
+        drive=drive_of(robot, system, q0) if activity == "drive" else None,
         driven=_driven(system),
         gains=gains_for(period),
         period=period,
