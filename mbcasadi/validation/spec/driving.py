@@ -3,7 +3,7 @@
 A base whose wheels have rollers, or that slides along two axes, follows position and heading. Any
 other one follows a point ahead of its axle, by half the distance of the outermost wheels: there
 both wheels turn equally fast for a motion ahead as for one to the side, and the heading follows
-[input-output linearisation of the unicycle]. The path is a figure of eight.
+(input-output linearisation of the unicycle). The path is a figure of eight.
 """
 
 from collections.abc import Sequence
@@ -122,7 +122,8 @@ def drive_of(robot: RobotDescription, system: System, q: Array) -> Drive:
     """Return how a wheeled base drives, that stands at q (nq,).
 
     Raises:
-        ProblemError: it has no wheels that actuators turn, or they cannot move it at all.
+        ProblemError: it has no wheels that actuators turn, or that they turn fast enough to move;
+            wheels skid when it turns; rollers that do not turn.
     """
     if robot.base == "planar":
         return _figure(robot, (), (), (0.0, 0.0, 0.0), SLIDES, FREQUENCY, turns=True)
@@ -137,7 +138,11 @@ def drive_of(robot: RobotDescription, system: System, q: Array) -> Drive:
     track = float(np.ptp(centers @ np.append(robot.left, 0.0)))
     rolls = all(each.wheel.roller is not None for each in wheels)
     if not rolls and not _on_one_line(centers, axles):
-        wheels = tuple(_without_side(each) for each in wheels)
+        raise ProblemError(
+            f"task 'drive' of '{robot.name}': its {len(wheels)} wheels without rollers are on "
+            "several axles, and skid when it turns; expected two on one line, or rollers"
+        )
+    _require_rollers_turn(robot, system, links)
     point = centers.mean(axis=0) + (0.0 if rolls else 0.5 * track) * np.append(robot.ahead, 0.0)
     base = next(k for k in links.parents if links.name(k) == robot.base_body)
     p, R = links.pose(base)
@@ -227,13 +232,18 @@ def _plane(system: System) -> str:
     return next(geom.name for geom in system.tree.geoms if geom.kind == "plane")
 
 
+def _rollers(links: Links, link: int) -> list[int]:
+    """Return the links with shapes that a wheel carries on hinges."""
+    carried = (k for k in links.subtree(link) if k != link and links.geoms(k))
+    return [k for k in carried if [joint.kind for joint in links.joints(k)] == ["hinge"]]
+
+
 def _roller(links: Links, link: int, center: Array, axle: Array) -> float | None:
     """Return the angle of the lowest roller's axis from the way in which the wheel rolls."""
-    rollers = [k for k in links.subtree(link) if k != link and links.geoms(k)]
-    hinges = [(k, joint) for k in rollers for joint in links.joints(k) if joint.kind == "hinge"]
+    hinges = [links.joints(k)[0] for k in _rollers(links, link)]
     if not hinges:
         return None
-    lowest = min(hinges, key=lambda each: float(links.anchor(each[1])[2]))[1]
+    lowest = min(hinges, key=lambda hinge: float(links.anchor(hinge)[2]))
     ahead = np.cross(UP, axle)
     axis = links.axis(lowest)
     angle = float(np.arctan2(axis @ np.cross(UP, ahead), axis @ ahead))
@@ -258,11 +268,23 @@ def _on_one_line(centers: Array, axles: Array) -> bool:
     return apart < SAME_LINE * size and bool(np.all(np.abs(axles @ across) < SAME_LINE))
 
 
-def _without_side(contact: WheelContact) -> WheelContact:
-    """Return a wheel that holds nothing along its axle: it slides there when the base turns."""
-    old = contact.wheel
-    wheel = Wheel(old.axle, old.radius, old.center, 0.0)
-    return WheelContact(contact.body, contact.joint, contact.friction, wheel)
+def _require_rollers_turn(robot: RobotDescription, system: System, links: Links) -> None:
+    """Raise `ProblemError` where dry friction keeps rollers from turning under the load."""
+    tree, own = links.tree, _wheel_links(robot, links)
+    load = sum(body.mass for body in tree.bodies) * float(np.linalg.norm(tree.gravity)) / len(own)
+    for link in own:
+        for k in _rollers(links, link):
+            (hinge, *_), geom = links.joints(k), links.geoms(k)[0]
+            axis = links.axis(hinge)
+            away = links.points(geom) - links.anchor(hinge)
+            radius = float(np.linalg.norm(away - np.outer(away @ axis, axis), axis=1).max())
+            pulled, held = float(geom.friction[0]) * load, hinge.friction_loss / radius
+            if held > pulled:
+                raise ProblemError(
+                    f"task 'drive' of '{robot.name}': dry friction of roller '{hinge.name}' holds "
+                    f"{held:.3g} N, and the ground pulls with {pulled:.3g} N at most: it does not "
+                    f"turn; expected a frictionloss below {pulled * radius:.2g} N m"
+                )
 
 
 def _frequency(

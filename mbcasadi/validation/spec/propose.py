@@ -71,7 +71,7 @@ def propose_spec(
     Args:
         model: MJCF or URDF file.
         task: what the robot is to do, of `ACTIVITIES`; by default what suits its kind.
-        warn: called with a sentence where the robot cannot hold its start.
+        warn: called with a sentence where the robot cannot hold its start, or not drive.
 
     Raises:
         ModelError: the model cannot be read.
@@ -90,7 +90,15 @@ def propose_spec(
         system = read_mjcf(source)
     plant = Plant(source)
     period = plant.timestep * max(1, ceil(SHORTEST_PERIOD / plant.timestep - 1e-9))
-    facts = _facts(system, robot, ground, plant, activity_of(robot, task), period)
+    activity = activity_of(robot, task)
+    try:
+        facts = _facts(system, robot, ground, plant, activity, period)
+    except ProblemError as error:
+        if task is not None or activity != "drive":
+            raise
+        facts = _facts(system, robot, ground, plant, "hold", period)
+        if warn is not None:
+            warn(f"It holds where it starts: {error}")
     facts = _accepted(facts, source, model.name)
     if warn is not None and facts.falls:
         warn(f"{FALLS} {_remedy(system)}")
