@@ -78,7 +78,14 @@ _HOMES = {
     "mbcasadi.codegen": ("batch", "export_c", "export_two_rates", "open_project"),
     "mbcasadi.contacts": ("contact_force_fun", "with_contacts"),
     "mbcasadi.control.regulators": ("equilibrium", "linearize"),
-    "mbcasadi.description": ("Baumgarte", "Contact", "Controller", "Signal", "TuningParameter", "Wheel"),
+    "mbcasadi.description": (
+        "Baumgarte",
+        "Contact",
+        "Controller",
+        "Signal",
+        "TuningParameter",
+        "Wheel",
+    ),
     "mbcasadi.dynamics": (
         "constraint_force",
         "forward_dynamics",

@@ -70,7 +70,7 @@ def contact_groups_of(
         other_kind = contact.other_kind if contact.other else ""
         touched.setdefault((contact.other, other_kind, alone), []).append(i)
     groups = []
-    for (other, kind, alone), places in touched.items():
+    for (other, kind, _), places in touched.items():
         frames = [system.frame(contacts[i].frame, contacts[i].kind) for i in places]
         for body in points_by_body(system, frames):
             members = tuple(places[k] for k in body.members)
@@ -78,8 +78,8 @@ def contact_groups_of(
             if other:
                 frame = _seen_from(system, frame, contacts[members[0]], kind)
             first = contacts[members[0]]
-            options = {"slides": first.slides, "wheel": first.wheel}
-            groups.append(ContactGroup(members, frame, body.arms, **options))
+            group = ContactGroup(members, frame, body.arms, slides=first.slides, wheel=first.wheel)
+            groups.append(group)
     if wrenches:
         groups = [_with_sole(system, group, contacts) for group in groups]
         if not any(group.sole for group in groups):

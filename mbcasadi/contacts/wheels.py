@@ -10,9 +10,9 @@ The velocity of its material there is `s = ṗ + ω × d`, and the rate of s at 
     J̇_p v + J̇_ω v × d + ω × ḋ,   Ṙ c = ω × R c,   ȧ = ω × a.
 
 d moves over the disc, so a wheel that rolls has s = 0. Without rollers all of s is held: the wheel
-rolls along `h = n × a/|n × a|` and does not slip along its axle; the rows are n, h and n × h, so that
-those of wheels on one axle are independent or repeat, whatever the heading. Rollers turn freely: of s only the
-components along n and along the axis of the roller that touches,
+rolls along `h = n × a/|n × a|` and does not slip along its axle. Its rows are n, h and n × h, so
+that those of wheels on one axle are independent, or repeat, whatever the heading. Rollers turn freely:
+of s only the components along n and along the axis of the roller that touches,
 
     h_γ = cos γ h + sin γ (n × h),
 
@@ -30,6 +30,7 @@ from mbcasadi.description import Contact, Wheel
 from mbcasadi.errors import ProblemError
 from mbcasadi.shapes import require_positive
 from mbcasadi.system import FrameFunctions
+
 
 class WheelRows(NamedTuple):
     """Rows of a wheel, `J a + c = 0`, and the force (n, t1, t2) of their multipliers.

@@ -1,6 +1,7 @@
 """A point of the body of a frame, off the frame's origin.
 
-    p_C = p + R o,   J_C = [J_p - [R o]× J_ω; J_ω],   J̇_C v = [b_p + b_ω × R o + ω × (ω × R o); b_ω],
+    p_C = p + R o,   J_C = [J_p - [R o]× J_ω; J_ω],
+    J̇_C v = [b_p + b_ω × R o + ω × (ω × R o); b_ω],
 
 with the constant o in the axes of the frame.
 """
@@ -14,9 +15,7 @@ from mbcasadi.system.frames import FrameFunctions
 Vector3 = tuple[float, float, float]
 
 
-def shifted_frame(
-    frame: FrameFunctions, offset: Vector3, sizes: tuple[int, int]
-) -> FrameFunctions:
+def shifted_frame(frame: FrameFunctions, offset: Vector3, sizes: tuple[int, int]) -> FrameFunctions:
     """Return a frame with the same axes, and its origin at a point in them.
 
     Args:

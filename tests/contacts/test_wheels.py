@@ -100,7 +100,10 @@ def test_a_wheel_has_the_velocity_of_the_material_at_its_lowest_point():
 def unicycle(heading, left, right, left_rate, right_rate):
     """Return v and a of the base and its wheels, `v = r (l + r)/2`, `ω = r (r - l)/b`."""
     speed, turn = RADIUS * (left + right) / 2, RADIUS * (right - left) / TRACK
-    faster, turning = RADIUS * (left_rate + right_rate) / 2, RADIUS * (right_rate - left_rate) / TRACK
+    faster, turning = (
+        RADIUS * (left_rate + right_rate) / 2,
+        RADIUS * (right_rate - left_rate) / TRACK,
+    )
     ahead, across = np.array([np.cos(heading), np.sin(heading)]), turn * speed
     side = np.array([-ahead[1], ahead[0]])
     v = [*speed * ahead, 0, 0, 0, turn, left, right]

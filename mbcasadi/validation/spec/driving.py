@@ -17,7 +17,7 @@ from mbcasadi.anatomy import RobotDescription
 from mbcasadi.anatomy.links import Links
 from mbcasadi.contacts.friction_cone import contact_axes
 from mbcasadi.contacts.wheels import wheel_rows
-from mbcasadi.description import Joint, Wheel
+from mbcasadi.description import RigidTree, Wheel
 from mbcasadi.errors import ProblemError
 from mbcasadi.plant import Ground
 from mbcasadi.system import GeometryContact, System, contacts_of
@@ -127,7 +127,7 @@ def drive_of(robot: RobotDescription, system: System, q: Array) -> Drive:
     """
     if robot.base == "planar":
         return _figure(robot, (), (), (0.0, 0.0, 0.0), SLIDES, FREQUENCY, turns=True)
-    links = Links(system.tree, q)
+    links = Links(_tree(system), q)
     wheels = tuple(_wheel(system, links, link) for link in _wheel_links(robot, links))
     driven = {*system.joint_roles.driven, *system.joint_roles.dependent}
     if not driven.intersection(each.joint for each in wheels):
@@ -142,7 +142,7 @@ def drive_of(robot: RobotDescription, system: System, q: Array) -> Drive:
             f"task 'drive' of '{robot.name}': its {len(wheels)} wheels without rollers are on "
             "several axles, and skid when it turns; expected two on one line, or rollers"
         )
-    _require_rollers_turn(robot, system, links)
+    _require_rollers_turn(robot, links)
     point = centers.mean(axis=0) + (0.0 if rolls else 0.5 * track) * np.append(robot.ahead, 0.0)
     base = next(k for k in links.parents if links.name(k) == robot.base_body)
     p, R = links.pose(base)
@@ -214,7 +214,7 @@ def _wheel(system: System, links: Links, link: int) -> WheelContact:
         axle=_rounded(R.T @ axis),
         radius=float(np.round(radii.max(), 6)),
         center=_rounded(R.T @ (center - p)),
-        roller=_roller(links, link, center, axis),
+        roller=_roller(links, link, axis),
     )
     geoms = [geom.name for k in links.subtree(link) for geom in links.geoms(k)]
     touching = contacts_of(system, ground=_plane(system), geoms=geoms, q=links.q)
@@ -227,9 +227,13 @@ def _rounded(x: Array) -> tuple[float, float, float]:
     return a, b, c
 
 
+def _tree(system: System) -> RigidTree:
+    assert system.tree is not None  # the robot was read from a model
+    return system.tree
+
+
 def _plane(system: System) -> str:
-    assert system.tree is not None
-    return next(geom.name for geom in system.tree.geoms if geom.kind == "plane")
+    return next(geom.name for geom in _tree(system).geoms if geom.kind == "plane")
 
 
 def _rollers(links: Links, link: int) -> list[int]:
@@ -238,7 +242,7 @@ def _rollers(links: Links, link: int) -> list[int]:
     return [k for k in carried if [joint.kind for joint in links.joints(k)] == ["hinge"]]
 
 
-def _roller(links: Links, link: int, center: Array, axle: Array) -> float | None:
+def _roller(links: Links, link: int, axle: Array) -> float | None:
     """Return the angle of the lowest roller's axis from the way in which the wheel rolls."""
     hinges = [links.joints(k)[0] for k in _rollers(links, link)]
     if not hinges:
@@ -268,7 +272,7 @@ def _on_one_line(centers: Array, axles: Array) -> bool:
     return apart < SAME_LINE * size and bool(np.all(np.abs(axles @ across) < SAME_LINE))
 
 
-def _require_rollers_turn(robot: RobotDescription, system: System, links: Links) -> None:
+def _require_rollers_turn(robot: RobotDescription, links: Links) -> None:
     """Raise `ProblemError` where dry friction keeps rollers from turning under the load."""
     tree, own = links.tree, _wheel_links(robot, links)
     load = sum(body.mass for body in tree.bodies) * float(np.linalg.norm(tree.gravity)) / len(own)
@@ -300,6 +304,7 @@ def _frequency(
         ProblemError: at none.
     """
     able = _force_ranges(system)
+    _require_motors(robot, system, able, q, _rolling(robot, system, q, wheels, (1.0, 0.0)))
     frequency = FREQUENCY
     for _ in range(TRIES):
         fastest = np.sqrt(2) * track / 2 * 2 * np.pi * frequency / RESERVE
@@ -314,12 +319,29 @@ def _frequency(
 
 
 def _force_ranges(system: System) -> ca.Function:
-    """Return (q, v) → moment, lower, upper of the actuators, and the passive forces."""
+    """Return (q, v) → moment, lower, upper of the actuators, passive forces, and their bias."""
     q, v = ca.SX.sym("q", system.nq), ca.SX.sym("v", system.nv)
     act = ca.SX(system.na, 1) if system.na else None
     at = actuator_model(system, require_ranges(system, None, None), 1.0, q, v, act)
     passive = system.passive_force(q, v)
-    return ca.Function("ranges", [q, v], [at.moment, at.lower, at.upper, passive])
+    outputs = [at.moment, at.lower, at.upper, passive, at.bias]
+    return ca.Function("ranges", [q, v], [ca.densify(x) for x in outputs])
+
+
+def _require_motors(
+    robot: RobotDescription, system: System, able: ca.Function, q: Array, v: Array
+) -> None:
+    """Raise `ProblemError` where servos turn the wheels: their force changes as wheels roll.
+
+    A servo keeps the speed of a wheel that slips, so that slip does not end.
+    """
+    still, rolls = (np.array(able(q, each)[4]).ravel() for each in (0 * v, v))
+    servos = [n for n, a, b in zip(system.actuator_names, still, rolls, strict=True) if a != b]
+    if servos:
+        raise ProblemError(
+            f"task 'drive' of '{robot.name}': {', '.join(servos)} are servos, which keep wheels "
+            "slipping that slip; expected motors"
+        )
 
 
 def _can(
@@ -333,12 +355,12 @@ def _can(
     """Return whether actuators keep up a motion, (m/s, rad/s), against what resists the wheels."""
     import scipy.optimize
 
-    places = {joint.name: joint.dof for joint in system.tree.joints if isinstance(joint, Joint)}
+    places = {joint.name: joint.dof for joint in _tree(system).joints}
     dofs = [places[each.joint] for each in wheels]
     v = _rolling(robot, system, q, wheels, motion)
-    moment, lower, upper, passive = (np.array(x) for x in able(q, v))
+    moment, lower, upper, passive, _ = (np.array(x) for x in able(q, v))
     losses = np.zeros(system.nv)
-    for joint in system.tree.joints:
+    for joint in _tree(system).joints:
         if joint.name in places and joint.kind in ("hinge", "slide"):
             losses[joint.dof] = joint.friction_loss
     need = -passive.ravel() + losses * np.sign(v)
@@ -358,7 +380,7 @@ def _rolling(
     motion: tuple[float, float],
 ) -> Array:
     """Return v (nv,) of a base that moves ahead, m/s, and turns, rad/s, as its wheels roll."""
-    tree = system.tree
+    tree = _tree(system)
     free = next(joint for joint in tree.joints if joint.kind == "free")
     dofs = [joint.dof for each in wheels for joint in tree.joints if joint.name == each.joint]
     v, axes = np.zeros(system.nv), ca.DM(contact_axes(UP))

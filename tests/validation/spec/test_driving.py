@@ -31,7 +31,7 @@ CAR = f"""
   </worldbody>
   <actuator>
     <motor joint="left" ctrlrange="-2 2"/>
-    <velocity joint="right" kv="5" ctrlrange="-20 20" forcerange="-2 2"/>
+    <motor joint="right" ctrlrange="-2 2"/>
   </actuator>
 </mujoco>"""
 SLIDES = """
@@ -76,13 +76,20 @@ def test_a_differential_drive_follows_a_path_at_the_first_try(tmp_path):
 
 
 def test_weak_wheels_make_the_path_slower_and_none_refuse_it(tmp_path):
-    _, able = proposed(tmp_path, CAR)
+    _, able = proposed(tmp_path, CAR, task="drive")
     weak = CAR.replace('ctrlrange="-2 2"', 'ctrlrange="-0.08 0.08"')
-    _, slower = proposed(tmp_path, weak)
+    _, slower = proposed(tmp_path, weak, task="drive")
     assert frequency(slower) < 0.8 * frequency(able)
     stuck = CAR.replace('damping="0.02"', 'damping="0.02" frictionloss="3"')
     with pytest.raises(ProblemError, match="its actuators do not turn the wheels"):
-        proposed(tmp_path, stuck)
+        proposed(tmp_path, stuck, task="drive")
+
+
+def test_wheels_of_servos_are_refused(tmp_path):
+    servo = '<velocity name="servo" joint="right" kv="5"/>'
+    text = CAR.replace('<motor joint="right" ctrlrange="-2 2"/>', servo)
+    with pytest.raises(ProblemError, match="servo are servos"):
+        proposed(tmp_path, text, task="drive")
 
 
 def test_a_base_that_slides_follows_position_and_heading(tmp_path):
@@ -93,6 +100,5 @@ def test_a_base_that_slides_follows_position_and_heading(tmp_path):
 
 
 def test_what_has_no_wheels_does_not_drive():
-    with pytest.raises(ProblemError, match="task 'drive' of .*; expected one of"):
+    with pytest.raises(ProblemError, match=r"task 'drive' of .*; expected one of"):
         propose_spec(mb.models.path("arm_gripper"), task="drive")
-
