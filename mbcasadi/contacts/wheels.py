@@ -11,8 +11,8 @@ The velocity of its material there is `s = ṗ + ω × d`, and the rate of s at 
 
 d moves over the disc, so a wheel that rolls has s = 0. Without rollers all of s is held: the wheel
 rolls along `h = n × a/|n × a|` and does not slip along its axle. Its rows are n, h and n × h, so
-that those of wheels on one axle are independent, or repeat, whatever the heading. Rollers turn freely:
-of s only the components along n and along the axis of the roller that touches,
+that those of wheels on one axle are independent, or repeat, whatever the heading. Rollers turn
+freely: of s only the components along n and along the axis of the roller that touches,
 
     h_γ = cos γ h + sin γ (n × h),
 
