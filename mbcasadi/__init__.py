@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from mbcasadi.contacts import contact_force_fun, with_contacts
     from mbcasadi.control.regulators.equilibrium import equilibrium as equilibrium
     from mbcasadi.control.regulators.linearization import linearize
-    from mbcasadi.description import Baumgarte, Contact, Controller, Signal, TuningParameter
+    from mbcasadi.description import Baumgarte, Contact, Controller, Signal, TuningParameter, Wheel
     from mbcasadi.dynamics import constraint_force, forward_dynamics, inverse_dynamics
     from mbcasadi.dynamics import linear_parameters as linear_parameters
     from mbcasadi.dynamics.regressor import regressor as regressor
@@ -78,7 +78,14 @@ _HOMES = {
     "mbcasadi.codegen": ("batch", "export_c", "export_two_rates", "open_project"),
     "mbcasadi.contacts": ("contact_force_fun", "with_contacts"),
     "mbcasadi.control.regulators": ("equilibrium", "linearize"),
-    "mbcasadi.description": ("Baumgarte", "Contact", "Controller", "Signal", "TuningParameter"),
+    "mbcasadi.description": (
+        "Baumgarte",
+        "Contact",
+        "Controller",
+        "Signal",
+        "TuningParameter",
+        "Wheel",
+    ),
     "mbcasadi.dynamics": (
         "constraint_force",
         "forward_dynamics",
@@ -121,6 +128,7 @@ __all__ = [
     "System",
     "Trajectory",
     "TuningParameter",
+    "Wheel",
     "assemble",
     "compare",
     "constraint_force",

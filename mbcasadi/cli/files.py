@@ -34,8 +34,7 @@ def init(
         str | None,
         typer.Option(
             help="What the robot is to do: hold, stand, squat, trot, walk, track, reach, "
-            "hover; by default "
-            "what suits its kind."
+            "hover, drive; by default what suits its kind."
         ),
     ] = None,
     python: Annotated[

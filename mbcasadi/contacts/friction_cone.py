@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.argument_kinds import require_fields
+from mbcasadi.contacts.wheels import require_wheel
 from mbcasadi.description import Contact
 from mbcasadi.errors import ProblemError
 from mbcasadi.shapes import require_choice, require_kind, require_positive
@@ -112,8 +113,12 @@ def require_sides(label: str, sides: int) -> None:
         )
 
 
-def require_contacts(contacts: Sequence[Contact]) -> None:
+def require_contacts(contacts: Sequence[Contact], *, wheels: bool = False) -> None:
     """Raise unless each contact has a friction cone.
+
+    Args:
+        contacts: to check.
+        wheels: whether they may be of wheels.
 
     Raises:
         ProblemError: friction, sides, kind of cone, normal or force limits that define no cone.
@@ -128,8 +133,10 @@ def require_contacts(contacts: Sequence[Contact]) -> None:
             raise ProblemError(
                 f"{label}: normal {contact.normal}; expected three numbers, not zero"
             )
-        if not (np.isfinite(contact.friction) and contact.friction > 0):
+        glides = contact.slides and contact.friction == 0
+        if not (np.isfinite(contact.friction) and (contact.friction > 0 or glides)):
             raise ProblemError(f"{label}: friction {contact.friction}; expected a positive number")
+        require_wheel(contact, able=wheels)
         require_sides(label, contact.sides)
         require_choice(f"{label}: cone", contact.cone, CONES)
         if not (np.isfinite(contact.adhesion) and contact.adhesion >= 0):

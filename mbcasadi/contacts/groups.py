@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from mbcasadi.contacts.rigid_points import points_by_body
 from mbcasadi.contacts.soles import Sole, sole_of
-from mbcasadi.description import Contact
+from mbcasadi.description import Contact, Wheel
 from mbcasadi.errors import ProblemError
 from mbcasadi.system import FrameFunctions, System
 from mbcasadi.system.relative_frames import relative_frame
@@ -30,6 +30,7 @@ class ContactGroup:
         arms: (k, 3) points in that frame, m.
         sole: the cone of its wrenches, where they take the place of the points' forces.
         slides: whether it is one contact that slides, with a row along its normal only.
+        wheel: of one contact that is the lowest point of a disc.
     """
 
     members: tuple[int, ...]
@@ -37,12 +38,15 @@ class ContactGroup:
     arms: Array
     sole: Sole | None = None
     slides: bool = False
+    wheel: Wheel | None = None
 
     @property
     def rows(self) -> int:
         """Number of constraint rows."""
         if self.slides:
             return 1
+        if self.wheel is not None:
+            return 3 if self.wheel.roller is None else 2
         return 3 if len(self.members) == 1 else int(point_map(self.arms)[0].shape[1])
 
 
@@ -62,18 +66,20 @@ def contact_groups_of(
     """
     touched: dict[tuple[str, str, int], list[int]] = {}
     for i, contact in enumerate(contacts):
-        alone = i if contact.slides else -1
+        alone = i if contact.slides or contact.wheel else -1
         other_kind = contact.other_kind if contact.other else ""
         touched.setdefault((contact.other, other_kind, alone), []).append(i)
     groups = []
-    for (other, kind, alone), places in touched.items():
+    for (other, kind, _), places in touched.items():
         frames = [system.frame(contacts[i].frame, contacts[i].kind) for i in places]
         for body in points_by_body(system, frames):
             members = tuple(places[k] for k in body.members)
             frame = body.frame
             if other:
                 frame = _seen_from(system, frame, contacts[members[0]], kind)
-            groups.append(ContactGroup(members, frame, body.arms, slides=alone >= 0))
+            first = contacts[members[0]]
+            group = ContactGroup(members, frame, body.arms, slides=first.slides, wheel=first.wheel)
+            groups.append(group)
     if wrenches:
         groups = [_with_sole(system, group, contacts) for group in groups]
         if not any(group.sole for group in groups):

@@ -27,6 +27,8 @@ from mbcasadi.contacts.groups import (
 )
 from mbcasadi.contacts.sliding import Sliding, sliding_force
 from mbcasadi.contacts.soles import Sole
+from mbcasadi.contacts.wheels import wheel_rows
+from mbcasadi.description import Wheel
 from mbcasadi.system import System
 
 Array = NDArray[np.float64]
@@ -134,6 +136,8 @@ def _group_rows(
     internal: bool,
 ) -> ContactRows:
     """Return the rows of one body."""
+    if group.wheel is not None:
+        return _rows_of_wheel(group, group.wheel, axes[0], on, state, damping)
     q, v = state
     J, c = ca.SX(group.frame.jacobian(q)), ca.SX(group.frame.bias(q, v))
     if len(group.members) == 1:
@@ -145,6 +149,24 @@ def _group_rows(
     if group.sole is not None:
         return _wrench_rows(group, group.sole, axes, on, (J, c, R, v), damping)
     return _shared_rows(group, axes, on, (J, c, R, v), damping, internal)
+
+
+def _rows_of_wheel(
+    group: ContactGroup,
+    wheel: Wheel,
+    axes: ca.DM | ca.SX,
+    on: ca.SX,
+    state: tuple[ca.SX, ca.SX],
+    damping: float,
+) -> ContactRows:
+    """Return the rows of a wheel; see `wheels.py`."""
+    rows, bias, of_lam = wheel_rows(group.frame, wheel, axes, state)
+    if damping:
+        bias += damping * (rows @ state[1])
+    s = on[group.members[0]]
+    return ContactRows(
+        s * rows, s * bias, of_lam, ca.SX(3, 0), ca.SX(0, rows.shape[0]), ca.SX(0, 1)
+    )
 
 
 def _sliding_rows(

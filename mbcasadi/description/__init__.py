@@ -10,6 +10,7 @@ from mbcasadi.description.constraints import (
     PointRow,
     TendonCoupling,
     Weld,
+    Wheel,
 )
 from mbcasadi.description.controller import (
     Controller,
@@ -70,4 +71,5 @@ __all__ = [
     "TendonCoupling",
     "TuningParameter",
     "Weld",
+    "Wheel",
 ]

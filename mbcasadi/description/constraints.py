@@ -121,6 +121,26 @@ class PointRow:
     of_position: bool
 
 
+@dataclass(frozen=True)
+class Wheel:
+    """A disc of a contact's frame that rolls on the ground.
+
+    Attributes:
+        axle: (3,) its axis in the axes of the frame; that of a cylinder is z.
+        radius: m.
+        center: (3,) in the axes of the frame, m.
+        roller: of a wheel with rollers on its rim, angle of the axis of the one that touches from
+            the direction in which the wheel rolls, `normal × axle`, towards `normal × (normal ×
+            axle)`, rad: 0 of an omnidirectional wheel, ±π/4 of a mecanum wheel. None without
+            rollers.
+    """
+
+    axle: tuple[float, float, float] = (0.0, 0.0, 1.0)
+    radius: float = 0.1
+    center: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    roller: float | None = None
+
+
 @summarised
 @dataclass(frozen=True)
 class Contact:
@@ -153,6 +173,7 @@ class Contact:
         slide_speed: m/s, from which on the friction of a sliding contact is that of Coulomb.
         slide_task: name of a `FrameTask` whose reference has the velocity along the surface that
             the friction opposes; "" for the measured velocity.
+        wheel: the disc that rolls, about the frame; None for a point of the frame.
     """
 
     frame: str
@@ -170,3 +191,4 @@ class Contact:
     slides: bool = False
     slide_speed: float = 0.01
     slide_task: str = ""
+    wheel: Wheel | None = None

@@ -170,7 +170,7 @@ class Setup(Design):
             require_whole(0, delay=self.delay)
         require_tasks(self)
         require_levels(self)
-        require_contacts(self.contacts)
+        require_contacts(self.contacts, wheels=True)
         require_slides(self)
         _ = self.contact_groups, self.bound
         require_fallback_law(self)

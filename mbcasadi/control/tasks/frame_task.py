@@ -14,6 +14,7 @@ from mbcasadi.shapes import column
 from mbcasadi.spatial import Quat, conjugate, logarithm, multiply, stack
 from mbcasadi.system import FrameFunctions, System
 from mbcasadi.system.frames import require_fixed
+from mbcasadi.system.shifted_frames import shifted_frame
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,8 @@ class FrameTask(Task):
         name: prefix of the reference's slices; the frame's name unless given.
         base: name of the frame that it is seen from; "" for the world.
         base_kind: "site", "body" or "geom".
+        offset: (3,) point of the frame that is controlled, in its axes, m: ahead of the axle of
+            wheels, for example.
     """
 
     frame: str
@@ -47,6 +50,7 @@ class FrameTask(Task):
     name: str = ""
     base: str = ""
     base_kind: str = "body"
+    offset: tuple[float, float, float] = (0.0, 0.0, 0.0)
 
     def __post_init__(self) -> None:
         require_fields(self)
@@ -55,6 +59,10 @@ class FrameTask(Task):
         require_axes(f"{self.name}: orientation", self.orientation, least=0)
         if not self.position + self.orientation:
             raise ProblemError(f"{self.name}: no axis of position or orientation is controlled")
+        if any(self.offset) and self.base:
+            raise ProblemError(
+                f"{self.name}: offset {self.offset} seen from '{self.base}'; expected a site there"
+            )
 
     @checked
     def components(self, system: System) -> tuple[str, ...]:
@@ -119,6 +127,9 @@ class FrameTask(Task):
         if not self.base:
             frame = system.frame(self.frame, self.kind)
             require_fixed(frame)
+            if any(self.offset):
+                frame.quaternion  # noqa: B018  # refuses a point without a rotation
+                return shifted_frame(frame, self.offset, (system.nq, system.nv))
             return frame
         return system.relative_frame(
             self.frame, self.base, kind=self.kind, base_kind=self.base_kind

@@ -79,17 +79,18 @@ def predicted_margin(controller: Controller, recording: Recording) -> Array | No
     mu = np.array([contact.friction for contact in controller.contacts])
     normal, tangential = force[:, :, 0], np.hypot(force[:, :, 1], force[:, :, 2])
     loaded = normal > LOADED_OWN * normal.max(initial=0.0)
+    loaded &= mu > 0
     return np.where(loaded, 1 - tangential / np.where(loaded, mu * normal, 1.0), np.nan)
 
 
 def _slip(active: NDArray[np.bool_], controller: Controller, recording: Recording) -> float:
     """Return the largest tangential distance of an active contact from its touchdown, m.
 
-    Contacts that are meant to slide do not count.
+    Contacts that are meant to slide, and those of wheels, do not count.
     """
     worst = 0.0
     for k, contact in enumerate(controller.contacts):
-        if contact.slides:
+        if contact.slides or contact.wheel:
             continue
         normal = np.asarray(contact.normal, dtype=float)
         normal = normal / np.linalg.norm(normal)

@@ -1,4 +1,4 @@
-"""What `init` lets a robot do: hold, stand, squat, track, reach, hover, trot, walk."""
+"""What `init` lets a robot do: hold, stand, squat, track, reach, hover, trot, walk, drive."""
 
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from mbcasadi.system import GeometryContact
 from mbcasadi.validation.spec.workspace import AXES, Workplace, place_of, workplace
 
 Array = NDArray[np.float64]
-Activity = Literal["hold", "stand", "squat", "track", "reach", "hover", "trot", "walk"]
+Activity = Literal["hold", "stand", "squat", "track", "reach", "hover", "trot", "walk", "drive"]
 ACTIVITIES: tuple[Activity, ...] = get_args(Activity)
 
 ARMED = ("arm", "bimanual")
@@ -27,6 +27,7 @@ SUITED: dict[Activity, tuple[str, ...]] = {
     "hover": ("drone",),
     "trot": ("quadruped",),
     "walk": ("biped", "humanoid"),
+    "drive": ("wheeled base",),
 }
 """Kinds of robots that can do an activity; all can hold where they start."""
 
@@ -41,6 +42,7 @@ DEFAULT: dict[str, Activity] = {
     "drone": "hover",
     "humanoid": "stand",
     "quadruped": "stand",
+    "wheeled base": "drive",
 }
 
 DEPTH = 0.1

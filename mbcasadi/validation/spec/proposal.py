@@ -14,6 +14,7 @@ from mbcasadi.plant import Ground
 from mbcasadi.system import System
 from mbcasadi.system.actuator_kinds import actuator_kinds
 from mbcasadi.validation.spec.activities import DEPTH, EXACT, HOME, Activity, ToolMotion, Walk
+from mbcasadi.validation.spec.driving import Drive
 from mbcasadi.validation.spec.springs import HeldSprings
 
 Array = NDArray[np.float64]
@@ -38,7 +39,7 @@ class Proposal:
             moved into their ranges, and whether legs were bent.
         activity: what it is to do.
         unheld: why actuators cannot hold the start, "" where they can.
-        tools, walk: what arms do, and how it walks, or None.
+        tools, walk, drive: what arms do, and how it walks or drives, or None.
         driven: hinges and slides that actuators drive.
         springs: stiff ones, which the law holds.
         gains, period, rigid, timestep: of controller and plant, s; None for the model's own step.
@@ -58,6 +59,7 @@ class Proposal:
     unheld: str
     tools: tuple[ToolMotion, ...]
     walk: Walk | None
+    drive: Drive | None
     driven: tuple[str, ...]
     springs: HeldSprings
     gains: ProposedGains
@@ -89,7 +91,8 @@ class Proposal:
     @property
     def falls(self) -> bool:
         """Whether the base floats and has nothing to stand on."""
-        return self.base is not None and not self.contacts and not self.flies
+        stands = self.contacts or self.drive is not None
+        return self.base is not None and not stands and not self.flies
 
     @property
     def imu(self) -> tuple[str, str]:
@@ -139,16 +142,35 @@ class Proposal:
         return tuple(name for name in self.driven if name not in self.of_arms)
 
     @property
+    def kept(self) -> tuple[str, ...]:
+        """Driven joints that keep their posture while the base drives."""
+        assert self.drive is not None
+        moves = (*self.drive.joints, *self._of_base)
+        return tuple(name for name in self.driven if name not in moves)
+
+    @property
+    def ranged(self) -> bool:
+        """Whether some joint has a range."""
+        return bool(np.isfinite(self.system.limits.joint).any())
+
+    @property
+    def _of_base(self) -> tuple[str, ...]:
+        tree = self.system.tree
+        assert tree is not None
+        base = self.robot.base_body
+        return tuple(j.name for j in tree.joints if tree.bodies[j.body].name == base)
+
+    @property
     def depth(self) -> float:
         """Of a squat, m."""
         return DEPTH * float(np.mean([leg.length for leg in self.robot.limbs_of("leg")]))
 
     @property
     def rubs(self) -> bool:
-        """Whether driven joints have dry friction, and tools have to be where they ought to be."""
+        """Whether driven joints have dry friction, and tools or bases follow a path."""
         tree = self.system.tree
         losses = [j.friction_loss for j in tree.joints if j.name in self.driven] if tree else []
-        return bool(self.tools) and any(losses)
+        return bool(self.tools or self.drive) and any(losses)
 
     @property
     def cramped(self) -> tuple[str, ...]:
@@ -167,8 +189,8 @@ class Proposal:
             undefined=jinja2.StrictUndefined,
         )
         environment.filters |= {"listed": listed, "text": _text}
-        name = "proposed.toml.j2" if self.walk is None else "walking.toml.j2"
-        text = environment.get_template(name).render(
+        name = "walking" if self.walk else "driving" if self.drive else "proposed"
+        text = environment.get_template(f"{name}.toml.j2").render(
             it=self,
             model=model,
             names_by_kind=[each for each in _names_by_kind(self.system) if each[1]],

@@ -34,6 +34,7 @@ from mbcasadi.validation.spec.activities import (
     tool_motions,
     walk_of,
 )
+from mbcasadi.validation.spec.driving import drive_of, ground_of_wheels, wheels_on_plane
 from mbcasadi.validation.spec.kinds import experiment_for_system
 from mbcasadi.validation.spec.proposal import DELAY, FALLS, Proposal, gains_for, listed
 from mbcasadi.validation.spec.read import parse_spec
@@ -77,7 +78,7 @@ def propose_spec(
     Args:
         model: MJCF or URDF file.
         task: what the robot is to do, of `ACTIVITIES`; by default what suits its kind.
-        warn: called with a sentence where the robot cannot hold its start.
+        warn: called with a sentence where the robot cannot hold its start, or not drive.
         python: return a script that builds, validates and exports the same, in place of the file.
 
     Raises:
@@ -97,7 +98,15 @@ def propose_spec(
         system = read_mjcf(source)
     plant = Plant(source)
     period = plant.timestep * max(1, ceil(SHORTEST_PERIOD / plant.timestep - 1e-9))
-    facts = _facts(system, robot, ground, plant, activity_of(robot, task), period)
+    activity = activity_of(robot, task)
+    try:
+        facts = _facts(system, robot, ground, plant, activity, period)
+    except ProblemError as error:
+        if task is not None or activity != "drive":
+            raise
+        facts = _facts(system, robot, ground, plant, "hold", period)
+        if warn is not None:
+            warn(f"It holds where it starts: {error}")
     facts = _accepted(facts, source, model.name)
     if warn is not None and facts.falls:
         warn(f"{FALLS} {_remedy(system)}")
@@ -123,6 +132,8 @@ def _ground(system: System, robot: RobotDescription) -> Ground | None:
     stands = [*robot.feet, *robot.limbs_of("wheel")]
     if not stands or any(is_static(system.tree, geom) for geom in system.tree.geoms):
         return None
+    if not robot.feet:
+        return ground_of_wheels(robot, system)
     return Ground(feet=tuple(name for foot in robot.feet for name in foot.geoms))
 
 
@@ -186,7 +197,10 @@ def _facts(
     contacts: tuple[str, ...] = ()
     moved, unheld = 0.0, ""
     found: GeometryContacts | None = None
-    if free is not None:
+    if free is not None and activity == "drive":
+        q0[free.qpos + 2] += onto_ground(system, wheels_on_plane(robot, system, q0), q0)
+        moved = float(q0[free.qpos + 2] - authored[free.qpos + 2])
+    elif free is not None:
         found = feet_on_plane(system, q0)
         contacts = tuple(dict.fromkeys(f"{c.geom2} on {c.geom1}" for c in found or ()))
         if found:
@@ -216,6 +230,7 @@ def _facts(
         unheld=unheld,
         tools=tools,
         walk=_walk(system, robot, plant, q0, found) if found and activity in WALKS else None,
+        drive=drive_of(robot, system, q0) if activity == "drive" else None,
         driven=_driven(system),
         springs=springs,
         gains=gains_for(period, springs),

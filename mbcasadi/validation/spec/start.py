@@ -1,5 +1,7 @@
 """Where a robot starts: joints inside their ranges, loops closed, feet on the ground."""
 
+from collections.abc import Iterable
+
 import numpy as np
 import scipy
 from numpy.typing import NDArray
@@ -7,7 +9,7 @@ from numpy.typing import NDArray
 from mbcasadi.anatomy.links import standing
 from mbcasadi.anatomy.possible_feet import possible_feet
 from mbcasadi.plant import Plant
-from mbcasadi.system import GeometryContacts, System, contacts_of
+from mbcasadi.system import GeometryContact, GeometryContacts, System, contacts_of
 from mbcasadi.system.creep import grounds
 from mbcasadi.system.natural_sizes import model_length
 from mbcasadi.system.ranges import position_ranges
@@ -27,7 +29,7 @@ LOWER = 0.01
 """M; what is lower than the feet by more touches the ground before them."""
 
 
-def onto_ground(system: System, feet: GeometryContacts, q: Array) -> float:
+def onto_ground(system: System, feet: Iterable[GeometryContact], q: Array) -> float:
     """Return how far up a base has to move, m, so that all points of its feet press on the ground.
 
     A foot that starts above the ground is accelerated without a load. On ground as soft as the
