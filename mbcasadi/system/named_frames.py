@@ -7,6 +7,7 @@ import casadi as ca
 from mbcasadi.description import RigidTree
 from mbcasadi.system.contact_frames import contact_frame, plane_spots
 from mbcasadi.system.frames import FrameFunctions
+from mbcasadi.system.pair_frames import convex_pairs, pair_frame
 from mbcasadi.system.missing_ground import require_contact_name
 from mbcasadi.system.tree_frames import frame_functions, frame_of_model
 from mbcasadi.unknown_names import unknown_name
@@ -34,7 +35,10 @@ def functions_of_name(
         if tree is None:
             raise unknown_name(kind, name, ())
         places = plane_spots(tree)
-        require_contact_name(tree, name, [*places])
+        if name not in places:
+            pairs = convex_pairs(tree)
+            require_contact_name(tree, name, [*places, *pairs])
+            return pair_frame(pairs[name])
         return contact_frame(tree, places[name])
     frame = frame_of_model(tree, name, kind, others)
     assert tree is not None  # without a tree, all names are those of `with_frame`

@@ -15,6 +15,7 @@ from mbcasadi.model.geometry.plane import (
     rolling_offset,
     spots,
 )
+from mbcasadi.model.geometry.normal_axes import axes_of_normal
 from mbcasadi.model.geometry.relative_motion import relative_bias, relative_jacobian
 from mbcasadi.model.geometry.round_shapes import PAIRS, round_witness
 from mbcasadi.model.geometry.summands import summands
@@ -27,6 +28,7 @@ __all__ = [
     "MeshPoints",
     "Placed",
     "Witness",
+    "axes_of_normal",
     "bounds_fun",
     "convex_witness",
     "facing_spots",
