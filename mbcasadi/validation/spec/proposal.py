@@ -13,6 +13,7 @@ from mbcasadi.plant import Ground
 from mbcasadi.system import System
 from mbcasadi.system.actuator_kinds import actuator_kinds
 from mbcasadi.validation.spec.activities import DEPTH, EXACT, HOME, Activity, ToolMotion, Walk
+from mbcasadi.validation.spec.grasping import FREQUENCY, ROUGHNESS, Hold
 
 Array = NDArray[np.float64]
 DELAY = 1  # ticks, of the gains and of the trial
@@ -36,6 +37,7 @@ class Proposal:
         activity: what it is to do.
         unheld: why actuators cannot hold the start, "" where they can.
         tools, walk: what arms do, and how it walks, or None.
+        hold: what its fingers hold, or None.
         driven: hinges and slides that actuators drive.
         gains, period, rigid, timestep: of controller and plant, s; None for the model's own step.
     """
@@ -54,6 +56,7 @@ class Proposal:
     unheld: str
     tools: tuple[ToolMotion, ...]
     walk: Walk | None
+    hold: Hold | None
     driven: tuple[str, ...]
     gains: ProposedGains
     period: float
@@ -151,7 +154,8 @@ class Proposal:
             undefined=jinja2.StrictUndefined,
         )
         environment.filters |= {"listed": listed, "text": _text}
-        name = "proposed.toml.j2" if self.walk is None else "walking.toml.j2"
+        name = "proposed" if self.walk is None else "walking"
+        name = f"{'grasping' if self.hold else name}.toml.j2"
         text = environment.get_template(name).render(
             it=self,
             model=model,
@@ -161,6 +165,8 @@ class Proposal:
             falls=FALLS,
             exact=EXACT,
             home=HOME,
+            roughness=ROUGHNESS,
+            frequency=FREQUENCY,
         )
         aligned = [f"{line:<36} # {note}" if note else line for line, note in _notes(text)]
         return "\n".join(aligned)

@@ -19,7 +19,7 @@ from mbcasadi.anatomy.standing_pose import standing_pose
 from mbcasadi.argument_kinds import checked
 from mbcasadi.control.regulators import equilibrium
 from mbcasadi.errors import AssemblyError, ProblemError
-from mbcasadi.plant import Ground, Plant, Source, with_ground
+from mbcasadi.plant import Ground, Plant, Source, with_ground, with_object
 from mbcasadi.system import GeometryContacts, System, read_mjcf
 from mbcasadi.system.geom_pairs import is_static
 from mbcasadi.system.missing_ground import HOW_TO_GET_A_FLOOR
@@ -34,6 +34,7 @@ from mbcasadi.validation.spec.activities import (
     tool_motions,
     walk_of,
 )
+from mbcasadi.validation.spec.grasping import holds_of
 from mbcasadi.validation.spec.kinds import experiment_for_system
 from mbcasadi.validation.spec.proposal import DELAY, FALLS, Proposal, gains_for, listed
 from mbcasadi.validation.spec.read import parse_spec
@@ -83,13 +84,15 @@ def propose_spec(
             f"{model}: the model has no actuator, nothing can be controlled; add <actuator>"
         )
     robot = describe(system)
+    if (activity := activity_of(robot, task)) == "grasp":
+        return _grasping(model, system, robot).text(model.name)
     ground = _ground(system, robot)
     source = str(model) if ground is None else with_ground(model, ground)
     if ground is not None:
         system = read_mjcf(source)
     plant = Plant(source)
-    period = plant.timestep * max(1, ceil(SHORTEST_PERIOD / plant.timestep - 1e-9))
-    facts = _facts(system, robot, ground, plant, activity_of(robot, task), period)
+    period = _period(plant)
+    facts = _facts(system, robot, ground, plant, activity, period)
     facts = _accepted(facts, source, model.name)
     if warn is not None and facts.falls:
         warn(f"{FALLS} {_remedy(system)}")
@@ -98,6 +101,50 @@ def propose_spec(
     if warn is not None and facts.cramped:
         warn(f"{CRAMPED} {listed(facts.cramped)}")
     return facts.text(model.name)
+
+
+def _period(plant: Plant) -> float:
+    """Return a period, s: a whole number of the plant's steps."""
+    return plant.timestep * max(1, ceil(SHORTEST_PERIOD / plant.timestep - 1e-9))
+
+
+def _grasping(model: Path, system: System, robot: RobotDescription) -> Proposal:
+    """Return the facts of the first grasp for which there is a controller.
+
+    Raises:
+        ProblemError: no grasp, or none with a controller; the message is that of the first one.
+    """
+    why: ProblemError | None = None
+    for hold in holds_of(str(model), system, robot):
+        source = with_object(model, hold.thing)
+        held, plant = read_mjcf(source), Plant(source)
+        facts = Proposal(
+            system=held,
+            robot=robot,
+            ground=None,
+            keyframe=None,
+            q0=hold.q0,
+            base=None,
+            contacts=(),
+            moved=0.0,
+            outside=(),
+            bent=False,
+            activity="grasp",
+            unheld="",
+            tools=(),
+            walk=None,
+            hold=hold,
+            driven=_driven(held),
+            gains=gains_for(_period(plant)),
+            period=_period(plant),
+            rigid=system.nc > 0,
+        )
+        try:
+            return _accepted(facts, source, model.name)
+        except ProblemError as error:
+            why = why or error
+    assert why is not None  # `holds_of` raises where there is none
+    raise why
 
 
 def _remedy(system: System) -> str:
@@ -196,6 +243,7 @@ def _facts(
         activity=activity,
         unheld=unheld,
         tools=tools,
+        hold=None,
         walk=_walk(system, robot, plant, q0, found) if found and activity in WALKS else None,
         driven=_driven(system),
         gains=gains_for(period),

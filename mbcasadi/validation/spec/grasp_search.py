@@ -1,0 +1,302 @@
+"""A pose in which the tips of fingers hold a ball: found with the model's own shapes in MuJoCo.
+
+Of a hand, tips lie on the surface of the ball about a common centre c, pressing against each other,
+
+    gap_i(q, c) = 0,   Σ n_i = 0,   φ(q) = 0,   other geoms clear of the ball,
+
+solved by least squares from several starts, for three of its tips at a time. Of a gripper, whose
+single actuator moves all joints, the pose is that in which it stops when it closes on the ball.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import mujoco
+import numpy as np
+import scipy
+from numpy.typing import NDArray
+
+from mbcasadi.plant.free_object import OBJECT
+
+Array = NDArray[np.float64]
+
+CLEAR = 1e-3
+"""M, between the ball and what does not hold it."""
+TOUCHES = 5e-4
+"""M, largest gap of a tip that holds the ball."""
+UNBALANCED = 0.3
+"""Largest share of the normal forces that friction has to balance."""
+LEAST_SHARE = 0.15
+"""Of the normal forces, of each tip."""
+STARTS = 6
+"""Poses from which each choice of tips is tried."""
+INSIDE = 0.05
+"""Share of a joint's range that is left at both ends."""
+FAR = 1.0
+"""M; a distance that is not looked at any more."""
+CLOSING = 2.0
+"""S, in which a gripper closes."""
+OPENING = 0.5
+"""Diameter of the ball in a gripper, of its opening."""
+REACH = 0.5
+"""Tips are at least as far from the base as this share of the farthest one."""
+
+
+@dataclass(frozen=True)
+class Grasp:
+    """A ball between tips.
+
+    Attributes:
+        radius: of the ball, m.
+        centre: (3,) of the ball, m.
+        q: (nq,) of the model with the ball, whose coordinates are the last seven.
+        tips: geoms that hold it.
+    """
+
+    radius: float
+    centre: Array
+    q: Array
+    tips: tuple[str, ...]
+
+
+class Scene:
+    """A model with a ball, and what of it may hold the ball."""
+
+    def __init__(self, model: mujoco.MjModel, q0: Array) -> None:
+        self.model, self.data = model, mujoco.MjData(model)
+        self.ball = model.geom(OBJECT).id
+        self.q0 = np.array(q0)
+        self.place(self.q0)
+        root = model.body_weldid[model.geom_bodyid]
+        meets = (model.geom_contype | model.geom_conaffinity) > 0
+        self.solid = np.flatnonzero(meets & (np.arange(model.ngeom) != self.ball))
+        if not np.any(root[self.solid]):  # nothing that moves collides: all shapes count
+            self.solid = np.flatnonzero(np.arange(model.ngeom) != self.ball)
+        self.tips = self._tips(root)
+
+    def place(self, q: Array) -> None:
+        """Move all bodies to a configuration (nq,)."""
+        self.data.qpos[:] = q
+        mujoco.mj_kinematics(self.model, self.data)
+        mujoco.mj_comPos(self.model, self.data)
+
+    def _tips(self, root: Array) -> tuple[Array, ...]:
+        """Return the geoms of each body that carries no other body with geoms, and reaches far."""
+        model = self.model
+        moving = {int(root[g]) for g in self.solid if root[g]}
+        carrying = set()
+        for body in moving:
+            parent = model.body_weldid[model.body_parentid[body]]
+            while parent:
+                carrying.add(int(parent))
+                parent = model.body_weldid[model.body_parentid[parent]]
+        groups = [self.solid[root[self.solid] == body] for body in sorted(moving - carrying)]
+        far = [float(np.linalg.norm(self.data.geom_xpos[g], axis=1).max()) for g in groups]
+        return tuple(g for g, d in zip(groups, far, strict=True) if d >= REACH * max(far))
+
+    def nearest(self, geoms: Array, radius: float) -> tuple[float, Array, int]:
+        """Return the gap between the ball and the nearest geom, the normal towards it, and it."""
+        self.model.geom_size[self.ball, 0] = radius
+        best, normal, geom = FAR, np.zeros(3), -1
+        ends = np.zeros(6)
+        for each in geoms:
+            gap = mujoco.mj_geomDistance(self.model, self.data, self.ball, int(each), FAR, ends)
+            if gap < best:
+                away = ends[3:] - self.data.geom_xpos[self.ball]
+                length = float(np.linalg.norm(away))
+                best, geom = gap, int(each)
+                normal = away / length if length > 0 else np.zeros(3)
+        return best, normal, geom
+
+    def joints_before(self, geom: int) -> list[int]:
+        """Return the joints that move a geom."""
+        model, joints = self.model, []
+        body = model.geom_bodyid[geom]
+        while body:
+            first = model.body_jntadr[body]
+            joints += range(first, first + model.body_jntnum[body])
+            body = model.body_parentid[body]
+        return joints
+
+    def collisions(self, q: Array) -> set[tuple[int, ...]]:
+        """Return the pairs of geoms that touch at q, those with the ball apart."""
+        self.place(q)
+        mujoco.mj_collision(self.model, self.data)
+        pairs = {tuple(sorted(map(int, each.geom))) for each in self.data.contact}
+        return {pair for pair in pairs if self.ball not in pair}
+
+    def opening(self, pair: tuple[int, int], q: Array) -> tuple[float, Array]:
+        """Return the gap between two tips at q, and the place (3,) between their geoms.
+
+        Of geoms that are as near to each other, the first ones count.
+        """
+        self.place(q)
+        best, ends = (FAR, np.zeros(3)), np.zeros(6)
+        for a in self.tips[pair[0]]:
+            for b in self.tips[pair[1]]:
+                gap = mujoco.mj_geomDistance(self.model, self.data, int(a), int(b), FAR, ends)
+                if gap < best[0] - CLEAR:
+                    middle = 0.5 * (self.data.geom_xpos[a] + self.data.geom_xpos[b])
+                    best = gap, middle
+        return best
+
+    def name(self, geom: int) -> str:
+        """Return the name of a geom, "geom7" for an unnamed one."""
+        return self.model.geom(geom).name or f"geom{geom}"
+
+
+def grasp_of_hand(
+    scene: Scene, couplings: object, sizes: Sequence[float], fingers: int = 3
+) -> Iterator[Grasp]:
+    """Yield grasps of a hand, as they are found.
+
+    Args:
+        scene: the hand and the ball.
+        couplings: (q) → (m,), zero where couplings of joints hold; None without.
+        sizes: radii, m, in the order in which they are tried.
+        fingers: tips that hold.
+    """
+    rng = np.random.default_rng(0)
+    count = min(fingers, len(scene.tips))
+    for radius in sizes:
+        problems = [
+            _Problem(scene, chosen, radius, couplings) for chosen in combinations(scene.tips, count)
+        ]
+        for _ in range(STARTS):
+            for problem in problems:
+                x = problem.solved(rng)
+                if problem.holds(x):
+                    yield problem.grasp(x)
+
+
+def grasp_of_gripper(scene: Scene, share: float = OPENING) -> Grasp | None:
+    """Return how a gripper stops that closes on a ball; None where it does not hold it.
+
+    Args:
+        scene: the gripper and the ball.
+        share: diameter of the ball, of the opening.
+    """
+    model = scene.model
+    far = np.array([*scene.q0[:-7], 0.0, 0.0, -FAR, 1.0, 0.0, 0.0, 0.0])
+    ways = [_moved(scene, far, ctrl) for ctrl in model.actuator_ctrlrange[0]]
+    widths = {
+        pair: [scene.opening(pair, way[-1])[0] for way in ways]
+        for pair in combinations(range(len(scene.tips)), 2)
+    }
+    pair, (first, last) = max(widths.items(), key=lambda x: abs(x[1][0] - x[1][1]))
+    widest, shut = max(first, last), int(last < first)
+    radius = 0.5 * share * widest
+    way = _moved(scene, ways[1 - shut][-1], model.actuator_ctrlrange[0, shut])
+    fits = [q for q in way if scene.opening(pair, q)[0] > 2 * radius]
+    if abs(first - last) < CLEAR or not fits or len(fits) == len(way):
+        return None
+    start = fits[-1].copy()
+    start[-7:-4] = scene.opening(pair, start)[1]
+    model.geom_size[scene.ball, 0] = radius
+    for q in _moved(scene, start, model.actuator_ctrlrange[0, shut]):
+        scene.place(q)
+        held = [scene.nearest(scene.tips[k], radius) for k in pair]
+        if max(gap for gap, _, _ in held) < 0 and balanced([normal for _, normal, _ in held]):
+            tips = tuple(scene.name(geom) for _, _, geom in held)
+            return Grasp(radius, q[-7:-4].copy(), q, tips)
+    return None
+
+
+def _moved(scene: Scene, q: Array, ctrl: float) -> list[Array]:
+    """Return the configurations on the way to where a control leads, with a ball that floats."""
+    model, data = scene.model, scene.data
+    mujoco.mj_resetData(model, data)
+    data.qpos[:], data.ctrl[:] = q, ctrl
+    way = [np.array(q)]
+    body = model.geom_bodyid[scene.ball]
+    steps = round(CLOSING / model.opt.timestep)
+    for _ in range(steps):
+        mujoco.mj_forward(model, data)
+        data.xfrc_applied[body, :3] = -model.opt.gravity * model.body_mass[body]
+        data.qvel[-6:] *= 0.9  # air, in which the ball comes to rest
+        mujoco.mj_step(model, data)
+        way.append(np.array(data.qpos))
+    return way
+
+
+class _Problem:
+    """Least squares of the joints and the centre of a ball, for a choice of tips."""
+
+    def __init__(
+        self, scene: Scene, tips: Sequence[Array], radius: float, couplings: object
+    ) -> None:
+        self.scene, self.tips, self.radius, self.couplings = scene, tips, radius, couplings
+        held = np.concatenate(tips)
+        self.others = np.setdiff1d(scene.solid, held)
+        model = scene.model
+        moves = {j for tip in tips for j in scene.joints_before(int(tip[0]))}
+        self.joints = sorted(moves)
+        self.columns = model.jnt_qposadr[self.joints]
+        ends = np.array([
+            model.jnt_range[j] if model.jnt_limited[j] else (-np.pi, np.pi) for j in self.joints
+        ])
+        margin = INSIDE * (ends[:, 1] - ends[:, 0])
+        self.lower, self.upper = ends[:, 0] + margin, ends[:, 1] - margin
+
+    def at(self, x: Array) -> Array:
+        """Return the configuration (nq,) of unknowns (joints, centre)."""
+        q = self.scene.q0.copy()
+        q[self.columns] = x[:-3]
+        q[-7:] = [*x[-3:], 1.0, 0.0, 0.0, 0.0]
+        return q
+
+    def residual(self, x: Array) -> Array:
+        """Return what is to vanish, lengths in radii."""
+        q = self.at(x)
+        self.scene.place(q)
+        near = [self.scene.nearest(tip, self.radius) for tip in self.tips]
+        clear, _, _ = self.scene.nearest(self.others, self.radius)
+        gaps = [10 * gap / self.radius for gap, _, _ in near]
+        balance = np.sum([normal for _, normal, _ in near], axis=0)
+        middle = (x[:-3] - 0.5 * (self.lower + self.upper)) / (self.upper - self.lower)
+        loops = [] if self.couplings is None else 100 * np.array(self.couplings(q)).ravel()
+        hits = 10 * min(clear - 2 * CLEAR, 0.0) / self.radius
+        return np.concatenate([gaps, balance, [hits], 0.05 * middle, loops])
+
+    def solved(self, rng: np.random.Generator) -> Array:
+        """Return the unknowns that are found from one start at random."""
+        share = rng.uniform(0.2, 0.8, len(self.lower))
+        joints = self.lower + share * (self.upper - self.lower)
+        self.scene.place(self.at(np.concatenate([joints, np.zeros(3)])))
+        places = [self.scene.data.geom_xpos[tip].mean(axis=0) for tip in self.tips]
+        start = np.concatenate([joints, np.mean(places, axis=0)])
+        free = np.full(3, np.inf)
+        bounds = np.concatenate([self.lower, -free]), np.concatenate([self.upper, free])
+        result = scipy.optimize.least_squares(
+            self.residual, start, bounds=bounds, max_nfev=60, xtol=1e-6, ftol=1e-6
+        )
+        return np.asarray(result.x)
+
+    def holds(self, x: Array) -> bool:
+        """Return whether the tips touch, press against each other, and nothing else touches."""
+        self.residual(x)
+        near = [self.scene.nearest(tip, self.radius) for tip in self.tips]
+        clear, _, _ = self.scene.nearest(self.others, self.radius)
+        touch = max(abs(gap) for gap, _, _ in near)
+        fits = touch < TOUCHES and clear > 0 and balanced([n for _, n, _ in near])
+        return fits and self.scene.collisions(self.at(x)) <= self.scene.collisions(self.scene.q0)
+
+    def grasp(self, x: Array) -> Grasp:
+        """Return the grasp of a solution."""
+        q = self.at(x)
+        self.scene.place(q)
+        tips = [self.scene.nearest(tip, self.radius)[2] for tip in self.tips]
+        return Grasp(self.radius, x[-3:].copy(), q, tuple(map(self.scene.name, tips)))
+
+
+def balanced(normals: Sequence[Array]) -> bool:
+    """Return whether normal forces along these unit vectors nearly cancel, none of them small.
+
+    `min |Σ λ_i n_i|`, `Σ λ_i = 1`, `λ_i >= LEAST_SHARE`; what is left is for friction.
+    """
+    N, least = np.column_stack(normals), np.full(len(normals), LEAST_SHARE)
+    sum_row = 100 * np.ones((1, len(normals)))
+    A, b = np.vstack([N, sum_row]), np.array([0.0, 0.0, 0.0, 100.0])
+    share = least + scipy.optimize.nnls(A, b - A @ least)[0]
+    return bool(np.linalg.norm(N @ share) < UNBALANCED)
