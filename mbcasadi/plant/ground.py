@@ -102,15 +102,17 @@ def named_shapes(
 def let_touch(spec: mujoco.MjSpec, geom: mujoco.MjsGeom, other: mujoco.MjsGeom) -> None:
     """Add a pair of two named geoms where their masks do not let them touch.
 
-    The pair is as soft as the second one.
+    Softness is that of the second one; friction too, where its priority is higher.
     """
     if other.contype & geom.conaffinity or geom.contype & other.conaffinity:
         return
-    slide, spin, roll = np.maximum(other.friction, geom.friction)
+    decides = other.priority > geom.priority
+    both = [other] if decides else [geom, other]
+    slide, spin, roll = np.max([each.friction for each in both], axis=0)
     spec.add_pair(
         geomname1=geom.name,
         geomname2=other.name,
-        condim=max(other.condim, geom.condim),
+        condim=max(each.condim for each in both),
         friction=[slide, slide, spin, roll, roll],
         solref=other.solref,
         solimp=other.solimp,

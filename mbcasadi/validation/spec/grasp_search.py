@@ -194,13 +194,12 @@ def grasp_of_gripper(scene: Scene, share: float = OPENING) -> Grasp | None:
     start = fits[-1].copy()
     start[-7:-4] = scene.opening(pair, start)[1]
     model.geom_size[scene.ball, 0] = radius
-    for q in _moved(scene, start, model.actuator_ctrlrange[0, shut]):
-        scene.place(q)
-        held = [scene.nearest(scene.tips[k], radius) for k in pair]
-        if max(gap for gap, _, _ in held) < 0 and balanced([normal for _, normal, _ in held]):
-            tips = tuple(scene.name(geom) for _, _, geom in held)
-            return Grasp(radius, q[-7:-4].copy(), q, tips)
-    return None
+    q = _moved(scene, start, model.actuator_ctrlrange[0, shut])[-1]
+    scene.place(q)
+    held = [scene.nearest(scene.tips[k], radius) for k in pair]
+    if max(gap for gap, _, _ in held) > 0 or not balanced([normal for _, normal, _ in held]):
+        return None
+    return Grasp(radius, q[-7:-4].copy(), q, tuple(scene.name(geom) for _, _, geom in held))
 
 
 def _moved(scene: Scene, q: Array, ctrl: float) -> list[Array]:
