@@ -37,6 +37,8 @@ FAR = 1.0
 """M; a distance that is not looked at any more."""
 CLOSING = 2.0
 """S, in which a gripper closes."""
+HALVINGS = 5
+"""Of the range of the control, to where a gripper just touches the ball."""
 OPENING = 0.5
 """Diameter of the ball in a gripper, of its opening."""
 REACH = 0.5
@@ -171,7 +173,7 @@ def grasp_of_hand(
 
 
 def grasp_of_gripper(scene: Scene, share: float = OPENING) -> Grasp | None:
-    """Return how a gripper stops that closes on a ball; None where it does not hold it.
+    """Return where a gripper just stops on a ball; None where closing does not hold it.
 
     Args:
         scene: the gripper and the ball.
@@ -194,9 +196,24 @@ def grasp_of_gripper(scene: Scene, share: float = OPENING) -> Grasp | None:
     start = fits[-1].copy()
     start[-7:-4] = scene.opening(pair, start)[1]
     model.geom_size[scene.ball, 0] = radius
-    q = _moved(scene, start, model.actuator_ctrlrange[0, shut])[-1]
+    tips = [scene.tips[k] for k in pair]
+    wide, narrow = model.actuator_ctrlrange[0, [1 - shut, shut]]
+
+    def stopped(ctrl: float) -> Grasp | None:
+        return _stopped(scene, _moved(scene, start, ctrl)[-1], tips, radius)
+
+    if stopped(narrow) is None:
+        return None
+    for _ in range(HALVINGS):  # the control at which it just touches
+        middle = 0.5 * (wide + narrow)
+        wide, narrow = (middle, narrow) if stopped(middle) is None else (wide, middle)
+    return stopped(narrow)
+
+
+def _stopped(scene: Scene, q: Array, tips: Sequence[Array], radius: float) -> Grasp | None:
+    """Return the grasp of a pose in which both tips press on the ball; None where they do not."""
     scene.place(q)
-    held = [scene.nearest(scene.tips[k], radius) for k in pair]
+    held = [scene.nearest(tip, radius) for tip in tips]
     if max(gap for gap, _, _ in held) > 0 or not balanced([normal for _, normal, _ in held]):
         return None
     return Grasp(radius, q[-7:-4].copy(), q, tuple(scene.name(geom) for _, _, geom in held))
