@@ -11,7 +11,6 @@ from mbcasadi.errors import ProblemError
 from mbcasadi.plant.api import Source, compile_model
 from mbcasadi.plant.ground import let_touch, named_shapes
 from mbcasadi.plant.imu import spec_of
-from mbcasadi.shapes import column, require_choice, require_positive
 
 OBJECT = "object"
 """Name of the body, its joint and its geom."""
@@ -27,9 +26,9 @@ SOLIMP = [0.999, 0.9999, 1e-3, 0.5, 2.0]
 class FreeObject:
     """A body with a free joint and one geom, the last one of the model.
 
-    Its own surface counts in all its contacts (its priority is the highest), which have three dimensions. It is
-    hard: in MuJoCo what is held by friction creeps at `(1 - d)/d g/b`, 5 mm/s with the stock solimp
-    and solref, and about 0.05 mm/s with these.
+    Its surface decides in all its contacts (its priority is the highest), which have three
+    dimensions. It is hard: in MuJoCo what is held by friction creeps at `(1 - d)/d g/b`, 5 mm/s
+    with the stock solimp and solref, and about 0.05 mm/s with these.
 
     Attributes:
         shape: "ball" or "box".
@@ -50,13 +49,15 @@ class FreeObject:
 
     def __post_init__(self) -> None:
         require_fields(self)
-        require_choice("object: shape", self.shape, SHAPES)
-        require_positive(**{
-            "object: size": self.size,
-            "object: mass": self.mass,
-            "object: friction": self.friction,
-        })
-        column("object: position", self.position, 3)
+        if self.shape not in SHAPES:
+            expected = " or ".join(map(repr, SHAPES))
+            raise ProblemError(f"object: shape = {self.shape!r}; expected {expected}")
+        for name in ("size", "mass", "friction"):
+            if not 0 < getattr(self, name) < np.inf:
+                value = getattr(self, name)
+                raise ProblemError(f"object: {name} = {value}; expected a positive number")
+        if len(self.position) != 3 or not np.all(np.isfinite(self.position)):
+            raise ProblemError(f"object: position = {self.position}; expected three numbers, m")
 
 
 @checked

@@ -7,8 +7,8 @@ import casadi as ca
 from mbcasadi.description import RigidTree
 from mbcasadi.system.contact_frames import contact_frame, plane_spots
 from mbcasadi.system.frames import FrameFunctions
-from mbcasadi.system.pair_frames import convex_pairs, pair_frame
 from mbcasadi.system.missing_ground import require_contact_name
+from mbcasadi.system.pair_frames import convex_pairs, pair_frame
 from mbcasadi.system.tree_frames import frame_functions, frame_of_model
 from mbcasadi.unknown_names import unknown_name
 

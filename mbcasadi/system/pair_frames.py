@@ -62,9 +62,7 @@ def pair_frame(contact: GeometryContact) -> FrameFunctions:
         )
         for key, (inputs, outputs) in expressions.items()
     }
-    return FrameFunctions(
-        name=contact.name, **functions, attitude=None, carrier=_carrier(contact)
-    )
+    return FrameFunctions(name=contact.name, **functions, attitude=None, carrier=_carrier(contact))
 
 
 def _carrier(contact: GeometryContact) -> Carrier:

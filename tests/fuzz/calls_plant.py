@@ -87,7 +87,12 @@ def calls_of_plants():
         home + "Plant": {"source": ex.FOUR_BAR},
         home + "Ground": {},
         home + "with_ground": {"source": ex.FOUR_BAR, "ground": plant.Ground()},
-        home + "FreeObject": {"shape": "ball", "size": 0.1, "mass": 1.0, "position": (0.0, 0.0, 1.0)},
+        home + "FreeObject": {
+            "shape": "ball",
+            "size": 0.1,
+            "mass": 1.0,
+            "position": (0.0, 0.0, 1.0),
+        },
         home + "with_object": {
             "source": ex.FOUR_BAR,
             "thing": plant.FreeObject("ball", 0.1, 1.0, (0.0, 0.0, 1.0)),

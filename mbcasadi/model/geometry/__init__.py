@@ -7,6 +7,7 @@ surfaces, and the normal from the first geom to the second.
 from mbcasadi.model.geometry.convex_pairs import convex_witness
 from mbcasadi.model.geometry.mesh_points import MeshPoints, mesh_points
 from mbcasadi.model.geometry.nearest_pairs import DistanceRows, bounds_fun, nearest_rows
+from mbcasadi.model.geometry.normal_axes import axes_of_normal
 from mbcasadi.model.geometry.pair_gaps import pair_gaps
 from mbcasadi.model.geometry.plane import (
     ContactSpot,
@@ -15,7 +16,6 @@ from mbcasadi.model.geometry.plane import (
     rolling_offset,
     spots,
 )
-from mbcasadi.model.geometry.normal_axes import axes_of_normal
 from mbcasadi.model.geometry.relative_motion import relative_bias, relative_jacobian
 from mbcasadi.model.geometry.round_shapes import PAIRS, round_witness
 from mbcasadi.model.geometry.summands import summands

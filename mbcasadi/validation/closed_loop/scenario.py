@@ -81,7 +81,7 @@ def mean_force(push: Push, t: float, period: float) -> Array:
     if push.frequency:
         w = 2 * np.pi * push.frequency
         begin, end = max(push.start, t) - push.start, min(push.stop, t + period) - push.start
-        return np.array(push.force) * (np.cos(w * begin) - np.cos(w * end)) / (w * period)
+        return np.asarray(push.force) * float(np.cos(w * begin) - np.cos(w * end)) / (w * period)
     return np.array(push.force) * (1.0 if share > 1.0 - SHARE_ROUNDING else share)
 
 

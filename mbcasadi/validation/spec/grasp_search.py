@@ -8,8 +8,7 @@ solved by least squares from several starts, for three of its tips at a time. Of
 single actuator moves all joints, the pose is that in which it stops when it closes on the ball.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations
 
 import mujoco
@@ -17,145 +16,33 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from mbcasadi.plant.free_object import OBJECT
+from mbcasadi.validation.spec.grasp_scene import CLEAR, FAR, Grasp, Scene, balanced
 
 Array = NDArray[np.float64]
-
-CLEAR = 1e-3
-"""M, between the ball and what does not hold it."""
+Couplings = Callable[[Array], Array]
+"""(q) → (m,), zero where couplings of joints hold."""
 TOUCHES = 5e-4
 """M, largest gap of a tip that holds the ball."""
-UNBALANCED = 0.3
-"""Largest share of the normal forces that friction has to balance."""
-LEAST_SHARE = 0.15
-"""Of the normal forces, of each tip."""
 STARTS = 6
 """Poses from which each choice of tips is tried."""
 INSIDE = 0.05
 """Share of a joint's range that is left at both ends."""
-FAR = 1.0
-"""M; a distance that is not looked at any more."""
 CLOSING = 2.0
 """S, in which a gripper closes."""
 HALVINGS = 5
 """Of the range of the control, to where a gripper just touches the ball."""
 OPENING = 0.5
 """Diameter of the ball in a gripper, of its opening."""
-REACH = 0.5
-"""Tips are at least as far from the base as this share of the farthest one."""
-
-
-@dataclass(frozen=True)
-class Grasp:
-    """A ball between tips.
-
-    Attributes:
-        radius: of the ball, m.
-        centre: (3,) of the ball, m.
-        q: (nq,) of the model with the ball, whose coordinates are the last seven.
-        tips: geoms that hold it.
-    """
-
-    radius: float
-    centre: Array
-    q: Array
-    tips: tuple[str, ...]
-
-
-class Scene:
-    """A model with a ball, and what of it may hold the ball."""
-
-    def __init__(self, model: mujoco.MjModel, q0: Array) -> None:
-        self.model, self.data = model, mujoco.MjData(model)
-        self.ball = model.geom(OBJECT).id
-        self.q0 = np.array(q0)
-        self.place(self.q0)
-        root = model.body_weldid[model.geom_bodyid]
-        meets = (model.geom_contype | model.geom_conaffinity) > 0
-        self.solid = np.flatnonzero(meets & (np.arange(model.ngeom) != self.ball))
-        if not np.any(root[self.solid]):  # nothing that moves collides: all shapes count
-            self.solid = np.flatnonzero(np.arange(model.ngeom) != self.ball)
-        self.tips = self._tips(root)
-
-    def place(self, q: Array) -> None:
-        """Move all bodies to a configuration (nq,)."""
-        self.data.qpos[:] = q
-        mujoco.mj_kinematics(self.model, self.data)
-        mujoco.mj_comPos(self.model, self.data)
-
-    def _tips(self, root: Array) -> tuple[Array, ...]:
-        """Return the geoms of each body that carries no other body with geoms, and reaches far."""
-        model = self.model
-        moving = {int(root[g]) for g in self.solid if root[g]}
-        carrying = set()
-        for body in moving:
-            parent = model.body_weldid[model.body_parentid[body]]
-            while parent:
-                carrying.add(int(parent))
-                parent = model.body_weldid[model.body_parentid[parent]]
-        groups = [self.solid[root[self.solid] == body] for body in sorted(moving - carrying)]
-        far = [float(np.linalg.norm(self.data.geom_xpos[g], axis=1).max()) for g in groups]
-        return tuple(g for g, d in zip(groups, far, strict=True) if d >= REACH * max(far))
-
-    def nearest(self, geoms: Array, radius: float) -> tuple[float, Array, int]:
-        """Return the gap between the ball and the nearest geom, the normal towards it, and it."""
-        self.model.geom_size[self.ball, 0] = radius
-        best, normal, geom = FAR, np.zeros(3), -1
-        ends = np.zeros(6)
-        for each in geoms:
-            gap = mujoco.mj_geomDistance(self.model, self.data, self.ball, int(each), FAR, ends)
-            if gap < best:
-                away = ends[3:] - self.data.geom_xpos[self.ball]
-                length = float(np.linalg.norm(away))
-                best, geom = gap, int(each)
-                normal = away / length if length > 0 else np.zeros(3)
-        return best, normal, geom
-
-    def joints_before(self, geom: int) -> list[int]:
-        """Return the joints that move a geom."""
-        model, joints = self.model, []
-        body = model.geom_bodyid[geom]
-        while body:
-            first = model.body_jntadr[body]
-            joints += range(first, first + model.body_jntnum[body])
-            body = model.body_parentid[body]
-        return joints
-
-    def collisions(self, q: Array) -> set[tuple[int, ...]]:
-        """Return the pairs of geoms that touch at q, those with the ball apart."""
-        self.place(q)
-        mujoco.mj_collision(self.model, self.data)
-        pairs = {tuple(sorted(map(int, each.geom))) for each in self.data.contact}
-        return {pair for pair in pairs if self.ball not in pair}
-
-    def opening(self, pair: tuple[int, int], q: Array) -> tuple[float, Array]:
-        """Return the gap between two tips at q, and the place (3,) between their geoms.
-
-        Of geoms that are as near to each other, the first ones count.
-        """
-        self.place(q)
-        best, ends = (FAR, np.zeros(3)), np.zeros(6)
-        for a in self.tips[pair[0]]:
-            for b in self.tips[pair[1]]:
-                gap = mujoco.mj_geomDistance(self.model, self.data, int(a), int(b), FAR, ends)
-                if gap < best[0] - CLEAR:
-                    middle = 0.5 * (self.data.geom_xpos[a] + self.data.geom_xpos[b])
-                    best = gap, middle
-        return best
-
-    def name(self, geom: int) -> str:
-        """Return the name of a geom, "geom7" for an unnamed one."""
-        return self.model.geom(geom).name or f"geom{geom}"
 
 
 def grasp_of_hand(
-    scene: Scene, couplings: object, sizes: Sequence[float], fingers: int = 3
+    scene: Scene, couplings: Couplings | None, sizes: Sequence[float], fingers: int = 3
 ) -> Iterator[Grasp]:
     """Yield grasps of a hand, as they are found.
 
     Args:
         scene: the hand and the ball.
-        couplings: (q) → (m,), zero where couplings of joints hold; None without.
+        couplings: of its joints; None without.
         sizes: radii, m, in the order in which they are tried.
         fingers: tips that hold.
     """
@@ -195,7 +82,7 @@ def grasp_of_gripper(scene: Scene, share: float = OPENING) -> Grasp | None:
         return None
     start = fits[-1].copy()
     start[-7:-4] = scene.opening(pair, start)[1]
-    model.geom_size[scene.ball, 0] = radius
+    scene.resize(radius)
     tips = [scene.tips[k] for k in pair]
     wide, narrow = model.actuator_ctrlrange[0, [1 - shut, shut]]
 
@@ -240,7 +127,7 @@ class _Problem:
     """Least squares of the joints and the centre of a ball, for a choice of tips."""
 
     def __init__(
-        self, scene: Scene, tips: Sequence[Array], radius: float, couplings: object
+        self, scene: Scene, tips: Sequence[Array], radius: float, couplings: Couplings | None
     ) -> None:
         self.scene, self.tips, self.radius, self.couplings = scene, tips, radius, couplings
         held = np.concatenate(tips)
@@ -249,9 +136,9 @@ class _Problem:
         moves = {j for tip in tips for j in scene.joints_before(int(tip[0]))}
         self.joints = sorted(moves)
         self.columns = model.jnt_qposadr[self.joints]
-        ends = np.array([
-            model.jnt_range[j] if model.jnt_limited[j] else (-np.pi, np.pi) for j in self.joints
-        ])
+        ends = np.array(
+            [model.jnt_range[j] if model.jnt_limited[j] else (-np.pi, np.pi) for j in self.joints]
+        )
         margin = INSIDE * (ends[:, 1] - ends[:, 0])
         self.lower, self.upper = ends[:, 0] + margin, ends[:, 1] - margin
 
@@ -271,9 +158,9 @@ class _Problem:
         gaps = [10 * gap / self.radius for gap, _, _ in near]
         balance = np.sum([normal for _, normal, _ in near], axis=0)
         middle = (x[:-3] - 0.5 * (self.lower + self.upper)) / (self.upper - self.lower)
-        loops = [] if self.couplings is None else 100 * np.array(self.couplings(q)).ravel()
+        loops = np.zeros(0) if self.couplings is None else self.couplings(q)
         hits = 10 * min(clear - 2 * CLEAR, 0.0) / self.radius
-        return np.concatenate([gaps, balance, [hits], 0.05 * middle, loops])
+        return np.concatenate([gaps, balance, [hits], 0.05 * middle, 100 * loops])
 
     def solved(self, rng: np.random.Generator) -> Array:
         """Return the unknowns that are found from one start at random."""
@@ -304,15 +191,3 @@ class _Problem:
         self.scene.place(q)
         tips = [self.scene.nearest(tip, self.radius)[2] for tip in self.tips]
         return Grasp(self.radius, x[-3:].copy(), q, tuple(map(self.scene.name, tips)))
-
-
-def balanced(normals: Sequence[Array]) -> bool:
-    """Return whether normal forces along these unit vectors nearly cancel, none of them small.
-
-    `min |Σ λ_i n_i|`, `Σ λ_i = 1`, `λ_i >= LEAST_SHARE`; what is left is for friction.
-    """
-    N, least = np.column_stack(normals), np.full(len(normals), LEAST_SHARE)
-    sum_row = 100 * np.ones((1, len(normals)))
-    A, b = np.vstack([N, sum_row]), np.array([0.0, 0.0, 0.0, 100.0])
-    share = least + scipy.optimize.nnls(A, b - A @ least)[0]
-    return bool(np.linalg.norm(N @ share) < UNBALANCED)

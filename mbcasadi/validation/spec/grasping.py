@@ -8,17 +8,15 @@ from numpy.typing import NDArray
 
 from mbcasadi.anatomy import RobotDescription
 from mbcasadi.errors import ProblemError
-from mbcasadi.model import geometry
 from mbcasadi.plant import FreeObject, Source, compile_model, with_object
 from mbcasadi.plant.free_object import OBJECT
 from mbcasadi.system import System, read_mjcf
 from mbcasadi.system.geom_pairs import touching_pairs
-from mbcasadi.validation.spec.grasp_search import Grasp, Scene, grasp_of_gripper, grasp_of_hand
+from mbcasadi.validation.spec.grasp_scene import Grasp, Scene, mass_of_ball
+from mbcasadi.validation.spec.grasp_search import grasp_of_gripper, grasp_of_hand
 
 Array = NDArray[np.float64]
 
-DENSITY = 400.0
-"""Kg/m³ of the ball, as a tennis ball has."""
 SIZES = (0.25, 0.2, 0.3)
 """Radii of a ball in a hand, in lengths of its longest finger."""
 TRIED = 4
@@ -98,8 +96,9 @@ def holds_of(source: Source, system: System, robot: RobotDescription) -> Iterato
             return
     if not found:
         raise ProblemError(
-            f"task 'grasp' of '{robot.name}': no pose was found in which tips of its fingers hold a "
-            "ball; expected at least two tips with shapes that may touch it, from opposite sides"
+            f"task 'grasp' of '{robot.name}': no pose was found in which tips of its fingers hold "
+            "a ball; expected at least two tips with shapes that may touch it from opposite sides, "
+            "and actuators that close them"
         )
 
 
@@ -109,8 +108,12 @@ def _grasps(scene: Scene, system: System, length: float) -> Iterator[Grasp]:
         if grasp is not None:
             yield grasp
         return
-    couplings = (lambda q: system.constraint(q[:-7])) if system.nc else None
-    yield from grasp_of_hand(scene, couplings, [share * length for share in SIZES])
+
+    def couplings(q: Array) -> Array:
+        return np.array(system.constraint(q[:-7]), dtype=float).ravel()
+
+    held = couplings if system.nc else None
+    yield from grasp_of_hand(scene, held, [share * length for share in SIZES])
 
 
 def _untouchable(source: Source) -> tuple[str, ...]:
@@ -126,9 +129,10 @@ def _untouchable(source: Source) -> tuple[str, ...]:
 def _hold(source: Source, probe: FreeObject, grasp: Grasp) -> Hold:
     """Return a grasp as contacts with forces that carry the ball."""
     size = 2 * grasp.radius
-    mass = DENSITY * np.pi / 6 * size**3
     x, y, z = (float(value) for value in grasp.centre)
-    thing = replace(probe, size=_round(size), mass=_round(mass), position=(x, y, z))
+    thing = replace(
+        probe, size=_round(size), mass=_round(mass_of_ball(grasp.radius)), position=(x, y, z)
+    )
     tree = read_mjcf(with_object(source, thing)).tree
     assert tree is not None
     pairs = {

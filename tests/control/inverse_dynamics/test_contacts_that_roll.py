@@ -1,4 +1,4 @@
-"""Contacts of two geoms that both move: rows and forces against MuJoCo, and a ball among fingers."""
+"""Contacts of two geoms that move: rows and forces against MuJoCo, a ball among fingers."""
 
 from dataclasses import replace
 
@@ -8,8 +8,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 import mbcasadi as mb
-from mbcasadi.control import FrameTask, InverseDynamicsQP, PostureTask
 from mbcasadi.contacts import with_contacts
+from mbcasadi.control import FrameTask, InverseDynamicsQP, PostureTask
 from mbcasadi.errors import ProblemError
 from mbcasadi.plant import Plant
 
@@ -120,7 +120,7 @@ def test_a_contact_that_is_off_carries_nothing(system, law):
 
 
 def test_generated_c_lifts_and_turns_a_ball_between_fingers_of_mujoco_that_roll_on_it(system, law):
-    """By 20 mm and 0.2 rad about the vertical, there and back; what is measured is MuJoCo's force."""
+    """By 20 mm and by 0.2 rad about the vertical; what is measured is MuJoCo's force."""
     q = system.tree.q0
     start = np.array(law.reference_at(q)).ravel()
     places = law.reference_slices

@@ -12,7 +12,8 @@ from mbcasadi.errors import ProblemError, UnknownNameError
 from mbcasadi.plant import FreeObject, with_object
 from mbcasadi.validation.report import ReportOptions
 from mbcasadi.validation.spec import grasping, propose_spec, read_spec, run_spec
-from mbcasadi.validation.spec.grasp_search import Scene, balanced, grasp_of_hand
+from mbcasadi.validation.spec.grasp_scene import Scene, balanced
+from mbcasadi.validation.spec.grasp_search import grasp_of_hand
 
 GRIPPER = """<mujoco model="gripper"><option timestep="0.002"/><worldbody>
 <body name="palm" pos="0 0 .5"><geom type="box" size=".05 .02 .01" mass=".3"/>
@@ -64,7 +65,9 @@ def test_a_gripper_holds_a_ball_that_is_shaken_and_motors_of_half_the_force_do_n
     assert len(tables["contact"]) == 2
     mass, friction = tables["object"]["mass"], tables["contact"][0]["friction"]
     pushes = tables["validation"]["push"]
-    assert_allclose(np.sum([push["force"] for push in pushes], axis=0), 0.5 * 9.81 * mass, rtol=1e-3)
+    assert_allclose(
+        np.sum([push["force"] for push in pushes], axis=0), 0.5 * 9.81 * mass, rtol=1e-3
+    )
     needed = 1.5 * 9.81 * mass / (2 * friction)
     assert tables["contact"][0]["min_force"] > 2 * needed
     spec = read_spec(file).with_trial(delay=1, perturb={"mass": 0.1}, fast=True)
@@ -105,7 +108,9 @@ def test_normals_balance_where_friction_has_little_to_do():
 
 def test_an_object_is_free_and_touches_what_it_is_to_touch():
     masks = gripper().replace("<geom name", '<geom contype="0" conaffinity="0" name')
-    keyed = masks.replace("</mujoco>", '<keyframe><key name="k" qpos="-.01 -.01"/></keyframe></mujoco>')
+    keyed = masks.replace(
+        "</mujoco>", '<keyframe><key name="k" qpos="-.01 -.01"/></keyframe></mujoco>'
+    )
     ball = FreeObject("ball", 0.04, 0.2, (0, 0, 0.45), friction=0.4, touches=("left",))
     model = with_object(keyed, ball).compile()
     assert_allclose(model.key_qpos[0], [-0.01, -0.01, 0, 0, 0.45, 1, 0, 0, 0])
