@@ -162,7 +162,7 @@ def _owner(
 
 
 def pair_force(
-    model: mujoco.MjModel, data: mujoco.MjData, geoms: Sequence[str]
+    model: mujoco.MjModel, data: mujoco.MjData, geoms: tuple[str, str]
 ) -> tuple[ContactForce, Array, Array]:
     """Return the force of one geom on another one, where it acts, and the normal.
 

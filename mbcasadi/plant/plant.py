@@ -334,17 +334,18 @@ class Plant:
         return dict(zip(places, zip(forces, positions, strict=True), strict=True))
 
     @checked
-    def force_between(self, geoms: Sequence[str]) -> tuple[ContactForce, Array, Array]:
+    def force_between(self, first: str, second: str) -> tuple[ContactForce, Array, Array]:
         """Return the force of one geom on another one, where it acts, and the normal.
 
         Args:
-            geoms: their names, "geom7" for an unnamed one, the seventh from 0 on. The force acts on
-                the second, the normal points to it; without a contact both are zero, the place NaN.
+            first, second: their names, "geom7" for an unnamed one, the seventh from 0 on. The force
+                acts on the second, the normal points to it; without a contact both are zero, and
+                the place is NaN.
 
         Raises:
             UnknownNameError: no such geom; the message lists the valid names.
         """
-        return pair_force(self.model, self.data, geoms)
+        return pair_force(self.model, self.data, (first, second))
 
     @checked
     def equality_forces(self, name: str) -> Array:

@@ -112,7 +112,7 @@ def calls_of_plants():
             "self": plants.standing(),
             "places": {"foot": ("FL_foot", (0.0, 0.0, 0.0))},
         },
-        home + "Plant.force_between": {"self": plants.standing(), "geoms": ("floor", "FL")},
+        home + "Plant.force_between": {"self": plants.standing(), "first": "floor", "second": "FL"},
         home + "Plant.frame_position": own | {"name": "tracer"},
         home + "Plant.frame_rotation": own | {"name": "tracer"},
         home + "Plant.difference": own | {"q0": ex.four_bar().tree.q0, "q1": np.zeros(3)},

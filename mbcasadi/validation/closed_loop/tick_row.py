@@ -47,7 +47,7 @@ def _in_own_axes(contacts: Sequence[Contact], plant: Plant, measured: MeasuredCo
     """
     force = np.zeros((len(contacts), 3))
     for k, contact in enumerate(contacts):
-        normal = plant.force_between(contact.geoms)[2] if contact.geoms else contact.normal
+        normal = plant.force_between(*contact.geoms)[2] if contact.geoms else contact.normal
         if not np.any(normal):
             continue  # the geoms do not touch
         axes = _axes(*map(float, normal)) if not contact.geoms else contact_axes(np.array(normal))
@@ -79,7 +79,7 @@ def measured_contacts(contacts: Sequence[Contact], plant: Plant) -> MeasuredCont
     places = {}
     for contact in (contact for contact in contacts if contact.kind == "contact"):
         if contact.geoms is not None:
-            measured["contact", contact.frame] = plant.force_between(contact.geoms)[:2]
+            measured["contact", contact.frame] = plant.force_between(*contact.geoms)[:2]
             continue
         if contact.place is None:
             raise ProblemError(

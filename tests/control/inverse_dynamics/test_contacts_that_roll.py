@@ -149,7 +149,7 @@ def test_generated_c_lifts_and_turns_a_ball_between_fingers_of_mujoco_that_roll_
     plant = Plant(text_of())
     plant.reset(record.q[-1], record.v[-1])
     plant.measure(record.u[-1])
-    force, place, normal = plant.force_between((contact.geom1, contact.geom2))
+    force, place, normal = plant.force_between(contact.geom1, contact.geom2)
     assert_allclose(normal, np.array(contact.gap(record.q[-1])[2]).ravel(), atol=1e-6)
     assert_allclose(normal @ force.force, force.normal, rtol=1e-6)
     assert_allclose(place, np.array(contact.gap(record.q[-1])[1]).ravel(), atol=1e-5)
