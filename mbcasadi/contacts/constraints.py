@@ -24,7 +24,12 @@ import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.argument_kinds import checked
-from mbcasadi.contacts.friction_cone import FORCE_AXES, contact_axes, require_contacts
+from mbcasadi.contacts.friction_cone import (
+    FORCE_AXES,
+    contact_axes,
+    require_constant_normals,
+    require_contacts,
+)
 from mbcasadi.contacts.groups import CONSTANT_RANK_TOL, ContactGroup, contact_groups_of, twist_map
 from mbcasadi.description import Contact, PointRow
 from mbcasadi.errors import ProblemError
@@ -63,6 +68,7 @@ def with_contacts(
         ShapeError: a wrong shape of q0.
     """
     require_contacts(contacts)
+    require_constant_normals(contacts)
     sliding = [contact.frame for contact in contacts if contact.slides]
     if sliding:
         raise ProblemError(f"contact '{sliding[0]}' slides; expected contacts that stick")

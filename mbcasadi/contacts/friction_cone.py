@@ -45,16 +45,6 @@ def contact_axes(normal: Array) -> Array:
     return np.vstack([n, t1, np.cross(n, t1)])
 
 
-def symbolic_axes(normal: ca.SX) -> ca.SX:
-    """Return `contact_axes` (3, 3) of an expression, a vector of any length but zero."""
-    n = normal / ca.norm_2(normal)
-    is_along_x = ca.fabs(n[0]) > np.sqrt(0.5)
-    along = ca.vertcat(ca.if_else(is_along_x, 0, 1), ca.if_else(is_along_x, 1, 0), 0)
-    t1 = along - n * ca.dot(n, along)
-    t1 = t1 / ca.norm_2(t1)
-    return ca.horzcat(n, t1, ca.cross(n, t1)).T
-
-
 def pyramid_rows(friction: float, sides: int, *, outer: bool = False) -> ca.DM:
     """Return (sides, 3) rows D with `D (f_n, f_t1, f_t2) <= 0`, the inner or outer pyramid.
 
@@ -141,6 +131,11 @@ def require_contacts(contacts: Sequence[Contact], *, wheels: bool = False) -> No
         require_choice(f"{label}: cone", contact.cone, CONES)
         if not (np.isfinite(contact.adhesion) and contact.adhesion >= 0):
             raise ProblemError(f"{label}: adhesion {contact.adhesion} N; expected zero or more")
+        if contact.slides and contact.geoms is not None:
+            raise ProblemError(
+                f"{label}: slides between {contact.geoms[0]!r} and {contact.geoms[1]!r}, whose "
+                "normal turns; expected one that sticks, or a plane of the world"
+            )
         if contact.slides and contact.adhesion:
             raise ProblemError(
                 f"{label}: slides with an adhesion of {contact.adhesion} N; expected none"
@@ -156,10 +151,21 @@ def require_contacts(contacts: Sequence[Contact], *, wheels: bool = False) -> No
 
 def require_ground(contacts: Sequence[Contact]) -> None:
     """Raise `ProblemError` for contacts with a body that moves, with adhesion, or that slide."""
+    require_constant_normals(contacts)
     for contact in contacts:
         if contact.other or contact.adhesion or contact.slides:
             raise ProblemError(
                 f"contact {contact.frame!r}: other {contact.other!r}, adhesion {contact.adhesion}, "
                 f"slides {contact.slides}; expected a contact with the world that only pushes and "
                 "does not slide: others are for InverseDynamicsQP"
+            )
+
+
+def require_constant_normals(contacts: Sequence[Contact]) -> None:
+    """Raise `ProblemError` for contacts of two geoms whose normal turns with them."""
+    for contact in contacts:
+        if contact.geoms is not None:
+            raise ProblemError(
+                f"contact {contact.frame!r}: its normal turns with its geoms; expected a plane of "
+                "the world or a frame with a constant normal: others are for InverseDynamicsQP"
             )

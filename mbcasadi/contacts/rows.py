@@ -28,7 +28,7 @@ from mbcasadi.contacts.groups import (
 from mbcasadi.contacts.sliding import Sliding, sliding_force
 from mbcasadi.contacts.soles import Sole
 from mbcasadi.contacts.wheels import wheel_rows
-from mbcasadi.description import Wheel
+from mbcasadi.description import Contact, Wheel
 from mbcasadi.system import System
 
 Array = NDArray[np.float64]
@@ -125,6 +125,11 @@ def contact_rows(
         drag,
         tuple(slides),
     )
+
+
+def axes_of_pair(system: System, contact: Contact, q: ca.SX) -> ca.SX:
+    """Return the axes (3, 3) of a contact whose normal turns with its geoms, rows n, t1, t2."""
+    return ca.SX(system.frame(contact.frame, contact.kind).pose(q)[1]).T
 
 
 def _group_rows(

@@ -168,6 +168,9 @@ class Contact:
             larger by as much.
         place: name of the body that touches, and the point in its axes, m, by which a plant finds
             the force of a "contact"; None for the other kinds, which the plant has by name.
+        geoms: names of both geoms of a contact whose normal turns with them, of `mb.contacts_of`;
+            None for the others. It has the normal at each q, from the first geom to the second,
+            and the force on the second.
         slides: whether only the normal direction is held, and friction opposes the motion along
             the surface; cone and sides do not count then.
         slide_speed: m/s, from which on the friction of a sliding contact is that of Coulomb.
@@ -188,6 +191,7 @@ class Contact:
     other_kind: str = "body"
     adhesion: float = 0.0
     place: tuple[str, tuple[float, float, float]] | None = None
+    geoms: tuple[str, str] | None = None
     slides: bool = False
     slide_speed: float = 0.01
     slide_task: str = ""

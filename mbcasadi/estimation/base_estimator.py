@@ -81,9 +81,9 @@ def base_estimator(
     - `covariance`: (12 + 2k, 12 + 2k) of the base's position (m, world), rotation (rad, base axes),
       linear velocity (world) and angular velocity (base axes), coordinates of `System.difference`,
       then of positions and rates of the k passive joints.
-    - `status`: 0 estimated, 1 for half a second no foot has stood, 2 no foot fits for 20 ms, or four
-      samples of a fix in a row did not and none did since, 3 the
-      IMU is not valid, the state is predicted without it, 4 started anew.
+    - `status`: 0 estimated, 1 for half a second no foot has stood, 2 no foot fits for 20 ms, or
+      four samples of a fix in a row did not and none did since, 3 the IMU is not valid, the state
+      is predicted without it, 4 started anew.
     - `flags`: the bit GATED where a foot that stands or a fix was rejected, OVERDUE where the age
       of a sample was refused.
     - `residual`: distance of each landmark and each fix from what was expected, in standard

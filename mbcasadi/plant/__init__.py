@@ -3,6 +3,7 @@
 from mbcasadi.plant.api import Source, compile_model
 from mbcasadi.plant.contacts import ContactForce
 from mbcasadi.plant.draw import Frames, draw_frames
+from mbcasadi.plant.free_object import FreeObject, with_object
 from mbcasadi.plant.ground import Ground, with_ground
 from mbcasadi.plant.measurement import Measurement
 from mbcasadi.plant.options import make_rigid, perturb, soften
@@ -15,6 +16,7 @@ from mbcasadi.plant.wrenches import applied_wrenches, external_wrenches
 __all__ = [
     "ContactForce",
     "Frames",
+    "FreeObject",
     "Ground",
     "Measurement",
     "Observer",
@@ -32,4 +34,5 @@ __all__ = [
     "soften",
     "solver_readings",
     "with_ground",
+    "with_object",
 ]

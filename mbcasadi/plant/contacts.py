@@ -161,6 +161,43 @@ def _owner(
     return min(candidates, key=distance)
 
 
+def pair_force(
+    model: mujoco.MjModel, data: mujoco.MjData, geoms: tuple[str, str]
+) -> tuple[ContactForce, Array, Array]:
+    """Return the force of one geom on another one, where it acts, and the normal.
+
+    Args:
+        model: the compiled model.
+        data: evaluated.
+        geoms: their names; "geom7" is that of an unnamed one, the seventh from 0 on. The force is
+            that on the second one, the normal points from the first to the second one. Without a
+            contact both are zero, and the place is NaN.
+
+    Raises:
+        UnknownNameError: no such geom.
+    """
+    names = {model.geom(k).name or f"geom{k}": k for k in range(model.ngeom)}
+    for name in geoms:
+        if name not in names:
+            raise unknown_name("geom", name, names)
+    first, second = (names[name] for name in geoms)
+    parts, places, normals = [], [], []
+    for i in range(data.ncon):
+        contact = data.contact[i]
+        if set(contact.geom) != {first, second} or contact.efc_address < 0:
+            continue
+        sign = 1.0 if contact.geom[1] == second else -1.0
+        local, axes = contact_force(model, data, i), contact.frame.reshape(3, 3)
+        slip = float(np.hypot(local[1], local[2]))
+        world = sign * axes.T @ local
+        parts.append(_Part(world, float(local[0]), slip, float(contact.friction[0])))
+        places.append(np.array(contact.pos))
+        normals.append(sign * axes[0])
+    if not parts:
+        return _sum(parts), np.full(3, np.nan), np.zeros(3)
+    return _sum(parts), np.mean(places, axis=0), np.mean(normals, axis=0)
+
+
 def frame_position(data: mujoco.MjData, frame: ContactFrame) -> Array:
     """Return the (3,) position of a frame in the world, m."""
     if frame.point is not None:

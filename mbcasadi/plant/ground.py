@@ -1,5 +1,6 @@
 """A floor under the model of a robot that has none."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import mujoco
@@ -58,14 +59,9 @@ def with_ground(source: Source, ground: Ground) -> mujoco.MjSpec:
             "which it is added"
         )
     model, spec = compile_model(source), spec_of(source)
-    names = {model.geom(k).name or f"geom{k}": k for k in range(model.ngeom)}
-    if FLOOR in names:
+    shapes = named_shapes(model, spec, ground.feet)
+    if FLOOR in shapes:
         raise ProblemError(f"ground: the model has a geom '{FLOOR}' already; leave [ground] out")
-    for foot in ground.feet:
-        if foot not in names:
-            raise unknown_name("geom", foot, names)
-    spec.compile()  # numbers the geoms
-    shapes = {geom.id: geom for geom in spec.geoms}
     plane = spec.worldbody.add_geom(
         name=FLOOR,
         type=mujoco.mjtGeom.mjGEOM_PLANE,
@@ -76,10 +72,9 @@ def with_ground(source: Source, ground: Ground) -> mujoco.MjSpec:
         quat=[np.cos(ground.slope / 2), 0, -np.sin(ground.slope / 2), 0],
     )
     for foot in ground.feet:
-        shapes[names[foot]].name = foot  # so that frames and pairs can name it
-        _let_touch(spec, plane, shapes[names[foot]])
+        let_touch(spec, plane, shapes[foot])
     if ground.friction is not None:
-        for geom in (plane, *(shapes[names[foot]] for foot in ground.feet or names)):
+        for geom in (plane, *(shapes[foot] for foot in ground.feet or shapes)):
             geom.friction[0] = ground.friction
         for pair in spec.pairs:
             if FLOOR in (pair.geomname1, pair.geomname2):
@@ -87,16 +82,38 @@ def with_ground(source: Source, ground: Ground) -> mujoco.MjSpec:
     return spec
 
 
-def _let_touch(spec: mujoco.MjSpec, plane: mujoco.MjsGeom, foot: mujoco.MjsGeom) -> None:
-    """Add a pair of the plane and a foot where their masks do not let them touch."""
-    if foot.contype & plane.conaffinity or plane.contype & foot.conaffinity:
+def named_shapes(
+    model: mujoco.MjModel, spec: mujoco.MjSpec, wanted: Iterable[str]
+) -> dict[str, mujoco.MjsGeom]:
+    """Return all geoms of a model by their names; those that are wanted get them in the spec.
+
+    Raises:
+        UnknownNameError: the model has no geom of a name that is wanted.
+    """
+    spec.compile()  # numbers the geoms
+    shapes = {model.geom(geom.id).name or f"geom{geom.id}": geom for geom in spec.geoms}
+    for name in wanted:
+        if name not in shapes:
+            raise unknown_name("geom", name, shapes)
+        shapes[name].name = name  # so that frames and pairs can name it
+    return shapes
+
+
+def let_touch(spec: mujoco.MjSpec, geom: mujoco.MjsGeom, other: mujoco.MjsGeom) -> None:
+    """Add a pair of two named geoms where their masks do not let them touch.
+
+    Softness is that of the second one; friction too, where its priority is higher.
+    """
+    if other.contype & geom.conaffinity or geom.contype & other.conaffinity:
         return
-    slide, spin, roll = np.maximum(foot.friction, plane.friction)
+    decides = other.priority > geom.priority
+    both = [other] if decides else [geom, other]
+    slide, spin, roll = np.max([each.friction for each in both], axis=0)
     spec.add_pair(
-        geomname1=FLOOR,
-        geomname2=foot.name,
-        condim=max(foot.condim, plane.condim),
+        geomname1=geom.name,
+        geomname2=other.name,
+        condim=max(each.condim for each in both),
         friction=[slide, slide, spin, roll, roll],
-        solref=foot.solref,
-        solimp=foot.solimp,
+        solref=other.solref,
+        solimp=other.solimp,
     )

@@ -18,6 +18,7 @@ from mbcasadi.plant.contacts import (
     find_point,
     frame_position,
     frame_rotation,
+    pair_force,
 )
 from mbcasadi.plant.increments import State, imu_kind, increment
 from mbcasadi.plant.measurement import Measurement
@@ -331,6 +332,20 @@ class Plant:
         forces = contact_forces(self.model, self.data, frames)
         positions = [np.array(frame_position(self.data, frame)) for frame in frames]
         return dict(zip(places, zip(forces, positions, strict=True), strict=True))
+
+    @checked
+    def force_between(self, first: str, second: str) -> tuple[ContactForce, Array, Array]:
+        """Return the force of one geom on another one, where it acts, and the normal.
+
+        Args:
+            first, second: their names, "geom7" for an unnamed one, the seventh from 0 on. The force
+                acts on the second, the normal points to it; without a contact both are zero, and
+                the place is NaN.
+
+        Raises:
+            UnknownNameError: no such geom; the message lists the valid names.
+        """
+        return pair_force(self.model, self.data, (first, second))
 
     @checked
     def equality_forces(self, name: str) -> Array:

@@ -12,12 +12,16 @@ from mbcasadi.argument_kinds import checked
 from mbcasadi.description import RigidTree
 from mbcasadi.errors import ProblemError, UnsupportedFeatureError
 from mbcasadi.model import geometry
-from mbcasadi.model.geometry import ContactSpot
 from mbcasadi.shapes import column, require_numbers
 from mbcasadi.short_text import with_table
 from mbcasadi.system.cylinder_soles import with_soles
 from mbcasadi.system.geom_pairs import TouchingPair, is_static, touching_pairs
-from mbcasadi.system.geometry_contacts import GeometryContact, placed
+from mbcasadi.system.geometry_contacts import (
+    SMOOTHING,
+    GeometryContact,
+    contact_of_pair,
+    placed,
+)
 from mbcasadi.system.missing_ground import GROUNDS, require_ground_name
 from mbcasadi.system.names_by_kind import require_name_of
 from mbcasadi.system.system import System
@@ -26,9 +30,6 @@ Array = NDArray[np.float64]
 
 SHOWN_PAIRS = 8
 """Pairs of geoms that a `repr` names."""
-
-SMOOTHING = 1e-4
-"""What rounded edges may take from a gap, m."""
 
 
 @dataclass(frozen=True)
@@ -209,26 +210,11 @@ def _contacts_of_pair(
     """
     first, second = pair.first, pair.second
 
-    def contact(spot: ContactSpot | None) -> GeometryContact:
-        bodies = (tree.bodies[first.body].name, tree.bodies[second.body].name)
-        label = "" if spot is None else spot.label
-        return GeometryContact(
-            geom1=first.name,
-            geom2=second.name,
-            bodies=bodies,
-            label=label,
-            friction=pair.friction,
-            condim=pair.condim,
-            _tree=tree,
-            _pair=pair,
-            _spot=spot,
-            _smoothing=smoothing,
-        )
-
     if first.kind == "plane" and geometry.spots(second):
         R1, R2 = (np.array(ca.evalf(placed(tree, geom, ca.SX(q)).R)) for geom in (first, second))
-        return tuple(contact(spot) for spot in geometry.facing_spots(second, R2, R1[:, 2]))
+        spots = geometry.facing_spots(second, R2, R1[:, 2])
+        return tuple(contact_of_pair(tree, pair, spot, smoothing) for spot in spots)
     if geometry.summands(first) is not None and geometry.summands(second) is not None:
-        return (contact(None),)
+        return (contact_of_pair(tree, pair, None, smoothing),)
     reason = f"a {first.kind} against a {second.kind} has no formula here"
     return LeftOut(first.name, second.name, reason)

@@ -1,8 +1,8 @@
 """A frame as named Functions: what tasks, contacts and laws know of a point or of a body.
 
 A frame is a site, body or geom of a model (`tree_frames.py`), a point at which a geom touches a
-plane (`contact_frames.py`), or it is given as expressions of q (`expression_frames.py`). All are
-`FrameFunctions`, and nothing else is required of a frame.
+plane (`contact_frames.py`) or another geom (`pair_frames.py`), or it is given as expressions of q
+(`expression_frames.py`). All are `FrameFunctions`, and nothing else is required of a frame.
 """
 
 from collections.abc import Callable

@@ -1,7 +1,7 @@
 """One contact of a model's own geometry: gap, point, normal, friction and Jacobians."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import casadi as ca
@@ -19,6 +19,8 @@ from mbcasadi.system.contact_frames import frame_of_geom, plane_normal, point_on
 from mbcasadi.system.geom_pairs import TouchingPair, is_static
 
 Array = NDArray[np.float64]
+SMOOTHING = 1e-4
+"""What rounded edges may take from a gap, m."""
 Expressions = Callable[[ca.SX, ca.SX], list[ca.SX]]
 
 
@@ -129,39 +131,45 @@ class GeometryContact:
     ) -> Contact:
         """Return the contact for `InverseDynamicsQP`, `equilibrium` and `single_rigid_body`.
 
-        Its frame, `system.frame(name, "contact")`, is at the surface of geom2; it has the Jacobian
-        of the material there. Its bias is the rate of `J v`, so that a foot which rolls does not
-        slip.
+        Its frame, `system.frame(name, "contact")`, has the Jacobian of the material: on a plane of
+        the world that of geom2, at its surface; of two convex geoms that of geom2 less that of
+        geom1. Its bias is the rate of `J v`, so that what rolls does not slip. The normal of two
+        convex geoms turns with them, and the contact is for `InverseDynamicsQP` only.
 
         Args:
             friction: Coulomb coefficient; by default the smaller one of the two tangents.
             sides, max_force, min_force, cone: as of `Contact`.
 
         Raises:
-            ProblemError: geom1 is no plane that is fixed to the world, whose normal would be
-                constant; or the pair has no friction (`condim="1"`) and none is given.
+            ProblemError: geom1 is a plane that moves; or the pair has no friction (`condim="1"`)
+                and none is given.
         """
-        if self._spot is None or not is_static(self._tree, self._pair.first):
+        if self._spot is not None and not is_static(self._tree, self._pair.first):
             raise ProblemError(
-                f"contact '{self.name}': {self.geom1!r} is a {self._pair.first.kind} of body "
-                f"{self.bodies[0]!r}; expected a plane of the world, whose normal is constant"
+                f"contact '{self.name}': {self.geom1!r} is a plane of body {self.bodies[0]!r}, "
+                "which moves; expected a plane of the world, or two convex geoms"
             )
         if friction is None and self.condim == 1:
             raise ProblemError(
                 f"contact '{self.name}' has condim=1, no friction; expected friction=, or a larger "
                 "condim in the model"
             )
-        normal = plane_normal(self._tree, self._pair.first)
-        at = point_on_body(self._pair.second, self._spot)
-        return Contact(
+        contact = Contact(
             frame=self.name,
-            normal=(float(normal[0]), float(normal[1]), float(normal[2])),
             friction=float(min(self.friction[:2])) if friction is None else friction,
             sides=sides,
             kind="contact",
             max_force=max_force,
             min_force=min_force,
             cone=cone,
+        )
+        if self._spot is None:
+            return replace(contact, geoms=(self.geom1, self.geom2))
+        normal = plane_normal(self._tree, self._pair.first)
+        at = point_on_body(self._pair.second, self._spot)
+        return replace(
+            contact,
+            normal=(float(normal[0]), float(normal[1]), float(normal[2])),
             place=(self.bodies[1], (float(at[0]), float(at[1]), float(at[2]))),
         )
 
@@ -220,6 +228,24 @@ class GeometryContact:
         inputs = [q, v] if moving else [q]
         values = [x if name.endswith("jacobian") else ca.densify(x) for x in expressions(q, v)]
         return ca.Function(name, inputs, values, ["q", "v"][: len(inputs)], outputs, {"cse": True})
+
+
+def contact_of_pair(
+    tree: RigidTree, pair: TouchingPair, spot: ContactSpot | None, smoothing: float = SMOOTHING
+) -> GeometryContact:
+    """Return the contact of two geoms: at a spot of the second on a plane, or of convex ones."""
+    return GeometryContact(
+        geom1=pair.first.name,
+        geom2=pair.second.name,
+        bodies=(tree.bodies[pair.first.body].name, tree.bodies[pair.second.body].name),
+        label="" if spot is None else spot.label,
+        friction=pair.friction,
+        condim=pair.condim,
+        _tree=tree,
+        _pair=pair,
+        _spot=spot,
+        _smoothing=smoothing,
+    )
 
 
 def placed(tree: RigidTree, geom: Geom, q: ca.SX) -> Placed:

@@ -8,6 +8,7 @@ from mbcasadi.description import RigidTree
 from mbcasadi.system.contact_frames import contact_frame, plane_spot, plane_spots
 from mbcasadi.system.frames import FrameFunctions
 from mbcasadi.system.missing_ground import require_contact_name
+from mbcasadi.system.pair_frames import convex_pairs, pair_frame
 from mbcasadi.system.tree_frames import frame_functions, frame_of_model
 from mbcasadi.unknown_names import unknown_name
 
@@ -34,10 +35,11 @@ def functions_of_name(
         if tree is None:
             raise unknown_name(kind, name, ())
         place = plane_spot(tree, name)
-        if place is None:
-            require_contact_name(tree, name, [*plane_spots(tree)])
-        assert place is not None  # else the name is none of them
-        return contact_frame(tree, place)
+        if place is not None:
+            return contact_frame(tree, place)
+        pairs = convex_pairs(tree)
+        require_contact_name(tree, name, [*plane_spots(tree), *pairs])
+        return pair_frame(pairs[name])
     frame = frame_of_model(tree, name, kind, others)
     assert tree is not None  # without a tree, all names are those of `with_frame`
     return frame_functions(tree, frame, at)

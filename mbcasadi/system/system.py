@@ -59,7 +59,8 @@ class System(Mechanism):
             name: name of the frame in the model.
             kind: "site", "body", "geom", "camera" for one that is fixed to its body (it looks along
                 its -z axis), or "contact" for a point at which a geom touches a plane
-                of the world, as `mb.contacts_of` names it; its Jacobian is that of the material.
+                of the world or another geom, as `mb.contacts_of` names it; its Jacobian is that of
+                the material.
 
         Raises:
             UnknownNameError: no such frame; the message lists the valid names.

@@ -223,8 +223,9 @@ def test_what_is_no_foot_on_a_plane_makes_no_contact():
     </worldbody></mujoco>"""
     system = mb.read_mjcf(text)
     (between,) = [c for c in mb.contacts_of(system) if c.geom1 == "ball"]
-    with pytest.raises(ProblemError, match="'ball' is a sphere of body 'a'; expected a plane"):
+    with pytest.raises(ProblemError, match="'log on ball' has condim=1, no friction"):
         between.as_contact()
+    assert between.as_contact(friction=0.3).geoms == ("ball", "log")
     ground = mb.contacts_of(system, ["a"], "ground")[0]
     with pytest.raises(ProblemError, match="'ball on ground' has condim=1, no friction"):
         ground.as_contact()

@@ -7,6 +7,7 @@ actuators push, a drone's, or one without gravity needs neither.
 """
 
 import casadi as ca
+import numpy as np
 
 from mbcasadi import model
 from mbcasadi.control.inverse_dynamics.floating_base import floating_base
@@ -14,6 +15,7 @@ from mbcasadi.control.tick.design import Design
 from mbcasadi.control.tick.instant import Instant
 from mbcasadi.description.status import Flag
 from mbcasadi.system.contact_frames import frame_of_geom, plane_normal, plane_spot
+from mbcasadi.system.pair_frames import convex_pairs
 
 
 def noticed(design: Design, now: Instant) -> ca.SX:
@@ -32,12 +34,18 @@ def _uncarried(design: Design, now: Instant) -> ca.SX:
 
 
 def _open_gaps(design: Design, now: Instant) -> ca.SX:
-    """Return one where a contact that is on is far from its plane."""
+    """Return one where a contact that is on is far from its plane, or its geoms from each other."""
     tree = design.system.tree
     if tree is None or not any(contact.kind == "contact" for contact in design.contacts):
         return ca.SX(0)
-    opens = ca.SX(0)
+    pairs, opens = convex_pairs(tree), ca.SX(0)
     for i, contact in enumerate(design.contacts):
+        if contact.geoms is not None:
+            pair = pairs[contact.frame]
+            far = min([size for geom in pair.geoms for size in geom.size if size > 0], default=0.0)
+            gap = pair.gap(now.q)[0]
+            opens = ca.logic_or(opens, ca.logic_and(now.on[i], gap > (far or np.inf)))
+            continue
         place = plane_spot(tree, contact.frame) if contact.kind == "contact" else None
         if place is None:
             continue

@@ -18,7 +18,7 @@ import casadi as ca
 import numpy as np
 
 from mbcasadi.constraints import stabilised_bias
-from mbcasadi.contacts.rows import ContactRows, contact_rows
+from mbcasadi.contacts.rows import ContactRows, axes_of_pair, contact_rows
 from mbcasadi.control.inverse_dynamics.condensed_dynamics import Dynamics
 from mbcasadi.control.inverse_dynamics.contacts.force_rows import NAME as CONTACTS
 from mbcasadi.control.inverse_dynamics.contacts.sliding_contacts import sliding_of
@@ -141,7 +141,10 @@ def rows_of_contacts(setup: Setup, now: Instant) -> ContactRows:
     return contact_rows(
         setup.system,
         setup.contact_groups,
-        [values.axes for values in now.contacts],
+        [
+            values.axes if contact.geoms is None else axes_of_pair(setup.system, contact, now.q)
+            for contact, values in zip(setup.contacts, now.contacts, strict=True)
+        ],
         now.contacts_on,
         (now.q, now.v),
         damping=setup.contact_damping,

@@ -20,9 +20,10 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from mbcasadi.contacts.friction_cone import contact_axes, symbolic_axes
+from mbcasadi.contacts.friction_cone import contact_axes
 from mbcasadi.control.tasks.task import Gains, Task
 from mbcasadi.description import Contact, TuningParameter
+from mbcasadi.model import geometry
 from mbcasadi.system import System
 
 TUNABLE = ("gains", "weights", "friction", "forces", "normals", "limits", "prices")
@@ -42,7 +43,7 @@ class ContactValues:
     """What of a contact may be tuned, as numbers or expressions.
 
     Attributes:
-        axes: (3, 3) rows n, t1, t2 in world axes.
+        axes: (3, 3) rows n, t1, t2 in world axes; of no use where the normal turns with geoms.
         friction: Coulomb coefficient mu.
         min_force, max_force: of the normal force, N; None for no row.
     """
@@ -113,7 +114,7 @@ def _of_contact(name: str, contact: Contact, tunable: Sequence[str]) -> Iterator
         highest = NO_LIMIT if contact.max_force is None else contact.max_force
         yield TuningParameter(f"{name}.min_force", contact.min_force, unit="N")
         yield TuningParameter(f"{name}.max_force", highest, unit="N")
-    if "normals" in tunable:
+    if "normals" in tunable and contact.geoms is None:
         normal = np.asarray(contact.normal, dtype=float)
         for axis, value in zip("xyz", normal / np.linalg.norm(normal), strict=True):
             yield TuningParameter(f"{name}.normal.{axis}", float(value), -np.inf)
@@ -147,7 +148,7 @@ def tuned_values(
         axes: ca.DM | ca.SX = ca.DM(contact_axes(np.asarray(contact.normal, dtype=float)))
         if f"{name}.normal.x" in entries:
             normal = ca.vertcat(*(entries[f"{name}.normal.{axis}"] for axis in "xyz"))
-            axes = symbolic_axes(normal)
+            axes = geometry.axes_of_normal(normal)
             valid.append(ca.sumsqr(normal) >= LEAST_NORMAL2)
         value = ContactValues(
             axes=axes,

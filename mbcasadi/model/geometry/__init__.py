@@ -7,6 +7,7 @@ surfaces, and the normal from the first geom to the second.
 from mbcasadi.model.geometry.convex_pairs import convex_witness
 from mbcasadi.model.geometry.mesh_points import MeshPoints, mesh_points
 from mbcasadi.model.geometry.nearest_pairs import DistanceRows, bounds_fun, nearest_rows
+from mbcasadi.model.geometry.normal_axes import axes_of_normal
 from mbcasadi.model.geometry.pair_gaps import pair_gaps
 from mbcasadi.model.geometry.plane import (
     ContactSpot,
@@ -29,6 +30,7 @@ __all__ = [
     "MeshPoints",
     "Placed",
     "Witness",
+    "axes_of_normal",
     "bounds_fun",
     "convex_witness",
     "facing_spots",

@@ -39,16 +39,18 @@ class Push:
         body: name of the body in the plant.
         force: (3,) N, world axes.
         start, stop: s.
+        frequency: Hz; above zero the force is `force sin(2π frequency (t - start))`.
 
     Raises:
         ShapeError: a force that is not three finite numbers.
-        ProblemError: a start before 0, or a stop that is not after the start.
+        ProblemError: a start before 0, a stop that is not after the start, or a frequency below 0.
     """
 
     body: str
     force: ArrayLike
     start: float
     stop: float
+    frequency: float = 0.0
 
     def __post_init__(self) -> None:
         require_fields(self)
@@ -59,10 +61,16 @@ class Push:
                 f"the push on {self.body!r} is from {self.start:g} s to {self.stop:g} s; expected "
                 "0 <= start < stop"
             )
+        if not 0 <= self.frequency < np.inf:
+            raise ProblemError(
+                f"the push on {self.body!r} has a frequency of {self.frequency:g} Hz; expected "
+                "zero for a constant force, or more"
+            )
 
     def __str__(self) -> str:
         force = ", ".join(f"{value:g}" for value in np.array(self.force))
-        return f"({force}) N on {self.body!r} from {self.start:g} s to {self.stop:g} s"
+        swings = f" sin({self.frequency:g} Hz)" if self.frequency else ""
+        return f"({force}) N{swings} on {self.body!r} from {self.start:g} s to {self.stop:g} s"
 
 
 def mean_force(push: Push, t: float, period: float) -> Array:
@@ -70,6 +78,10 @@ def mean_force(push: Push, t: float, period: float) -> Array:
     share = (min(push.stop, t + period) - max(push.start, t)) / period
     if share < SHARE_ROUNDING:
         return np.zeros(3)
+    if push.frequency:
+        w = 2 * np.pi * push.frequency
+        begin, end = max(push.start, t) - push.start, min(push.stop, t + period) - push.start
+        return np.asarray(push.force) * float(np.cos(w * begin) - np.cos(w * end)) / (w * period)
     return np.array(push.force) * (1.0 if share > 1.0 - SHARE_ROUNDING else share)
 
 

@@ -47,7 +47,10 @@ def _in_own_axes(contacts: Sequence[Contact], plant: Plant, measured: MeasuredCo
     """
     force = np.zeros((len(contacts), 3))
     for k, contact in enumerate(contacts):
-        axes = _axes(*map(float, contact.normal))
+        normal = plant.force_between(*contact.geoms)[2] if contact.geoms else contact.normal
+        if not np.any(normal):
+            continue  # the geoms do not touch
+        axes = _axes(*map(float, normal)) if not contact.geoms else contact_axes(np.array(normal))
         if contact.other:
             axes = axes @ plant.frame_rotation(contact.other, cast(FrameKind, contact.other_kind)).T
         force[k] = axes @ measured[contact.kind, contact.frame][0].force
@@ -75,6 +78,9 @@ def measured_contacts(contacts: Sequence[Contact], plant: Plant) -> MeasuredCont
             measured[kind, name] = force, plant.frame_position(name, kind)
     places = {}
     for contact in (contact for contact in contacts if contact.kind == "contact"):
+        if contact.geoms is not None:
+            measured["contact", contact.frame] = plant.force_between(*contact.geoms)[:2]
+            continue
         if contact.place is None:
             raise ProblemError(
                 f"contact {contact.frame!r} has no place on a body; expected one of "

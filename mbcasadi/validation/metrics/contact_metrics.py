@@ -86,11 +86,12 @@ def predicted_margin(controller: Controller, recording: Recording) -> Array | No
 def _slip(active: NDArray[np.bool_], controller: Controller, recording: Recording) -> float:
     """Return the largest tangential distance of an active contact from its touchdown, m.
 
-    Contacts that are meant to slide, and those of wheels, do not count.
+    Contacts that are meant to slide do not count, nor those of wheels, nor those that may roll on
+    another geom.
     """
     worst = 0.0
     for k, contact in enumerate(controller.contacts):
-        if contact.slides or contact.wheel:
+        if contact.slides or contact.wheel or contact.geoms:
             continue
         normal = np.asarray(contact.normal, dtype=float)
         normal = normal / np.linalg.norm(normal)
@@ -203,7 +204,7 @@ def measured_in_own_axes(controller: Controller, recording: Recording) -> Array:
     of the step before, so that the force of a tick stands in the next row.
     """
     count = len(controller.contacts)
-    if any(contact.other for contact in controller.contacts):
+    if any(contact.other or contact.geoms for contact in controller.contacts):
         given = recording.f_measured[:, : 3 * count].reshape(-1, count, 3)
         return given[1:] if "f_measured" in controller.function.name_in() else given
     axes = [contact_axes(np.asarray(c.normal, dtype=float)) for c in controller.contacts]

@@ -1,4 +1,4 @@
-"""What `init` lets a robot do: hold, stand, squat, track, reach, hover, trot, walk, drive."""
+"""What `init` lets a robot do, from holding its pose to walking, driving and grasping."""
 
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -14,16 +14,20 @@ from mbcasadi.system import GeometryContact
 from mbcasadi.validation.spec.workspace import AXES, Workplace, place_of, workplace
 
 Array = NDArray[np.float64]
-Activity = Literal["hold", "stand", "squat", "track", "reach", "hover", "trot", "walk", "drive"]
+Activity = Literal[
+    "hold", "stand", "squat", "track", "reach", "grasp", "hover", "trot", "walk", "drive"
+]
 ACTIVITIES: tuple[Activity, ...] = get_args(Activity)
 
 ARMED = ("arm", "bimanual")
+HANDS = ("hand", "gripper")
 LEGGED = ("quadruped", "biped", "humanoid")
 SUITED: dict[Activity, tuple[str, ...]] = {
     "stand": LEGGED,
     "squat": LEGGED,
     "track": ARMED,
     "reach": ARMED,
+    "grasp": HANDS,
     "hover": ("drone",),
     "trot": ("quadruped",),
     "walk": ("biped", "humanoid"),

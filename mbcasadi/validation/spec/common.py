@@ -15,7 +15,7 @@ from mbcasadi.codegen import Supervision
 from mbcasadi.control import ControlMode, Transition
 from mbcasadi.control.laws import DryFriction, LawOptions
 from mbcasadi.errors import ProblemError
-from mbcasadi.plant import Ground, Source, with_ground
+from mbcasadi.plant import FreeObject, Ground, Source, with_ground, with_object
 from mbcasadi.shapes import column, require_name
 from mbcasadi.short_text import summarised
 from mbcasadi.system import System
@@ -154,6 +154,10 @@ class Spec(StrictTable):
         Annotated[Ground, TABLE] | None,
         Field(description="A floor, for a model that has none; left out by default."),
     ] = None
+    object: Annotated[
+        Annotated[FreeObject, TABLE] | None,
+        Field(description="A ball or box that is free to move; left out by default."),
+    ] = None
     estimation: Annotated[
         AnyEstimation | None,
         Field(description="Of the state, from sensors; by default the law gets q and v."),
@@ -170,13 +174,14 @@ class Spec(StrictTable):
 
     @checked
     def model(self, path: str | Path) -> Source:
-        """Return a model as the file has it: on its ground, if there is one.
+        """Return a model as the file has it: on its ground and with its object, if there are any.
 
         Raises:
             ModelError: the model cannot be read.
-            UnknownNameError, ProblemError: as `with_ground`.
+            UnknownNameError, ProblemError: as `with_ground`, `with_object`.
         """
-        return str(path) if self.ground is None else with_ground(path, self.ground)
+        model = str(path) if self.ground is None else with_ground(path, self.ground)
+        return model if self.object is None else with_object(model, self.object)
 
     @checked
     def with_trial(self, **conditions: Any) -> "Spec":

@@ -15,6 +15,7 @@ from mbcasadi.system import System
 from mbcasadi.system.actuator_kinds import actuator_kinds
 from mbcasadi.validation.spec.activities import DEPTH, EXACT, HOME, Activity, ToolMotion, Walk
 from mbcasadi.validation.spec.driving import Drive
+from mbcasadi.validation.spec.grasping import FREQUENCY, ROUGHNESS, Hold
 from mbcasadi.validation.spec.springs import HeldSprings
 
 Array = NDArray[np.float64]
@@ -40,6 +41,7 @@ class Proposal:
         activity: what it is to do.
         unheld: why actuators cannot hold the start, "" where they can.
         tools, walk, drive: what arms do, and how it walks or drives, or None.
+        hold: what its fingers hold, or None.
         driven: hinges and slides that actuators drive.
         springs: stiff ones, which the law holds.
         gains, period, rigid, timestep: of controller and plant, s; None for the model's own step.
@@ -60,6 +62,7 @@ class Proposal:
     tools: tuple[ToolMotion, ...]
     walk: Walk | None
     drive: Drive | None
+    hold: Hold | None
     driven: tuple[str, ...]
     springs: HeldSprings
     gains: ProposedGains
@@ -189,7 +192,8 @@ class Proposal:
             undefined=jinja2.StrictUndefined,
         )
         environment.filters |= {"listed": listed, "text": _text}
-        name = "walking" if self.walk else "driving" if self.drive else "proposed"
+        own = {"walking": self.walk, "driving": self.drive, "grasping": self.hold}
+        name = next((name for name, part in own.items() if part is not None), "proposed")
         text = environment.get_template(f"{name}.toml.j2").render(
             it=self,
             model=model,
@@ -199,6 +203,8 @@ class Proposal:
             falls=FALLS,
             exact=EXACT,
             home=HOME,
+            roughness=ROUGHNESS,
+            frequency=FREQUENCY,
         )
         aligned = [f"{line:<36} # {note}" if note else line for line, note in _notes(text)]
         return "\n".join(aligned)

@@ -19,7 +19,7 @@ from mbcasadi.anatomy.standing_pose import standing_pose
 from mbcasadi.argument_kinds import checked
 from mbcasadi.control.regulators import equilibrium
 from mbcasadi.errors import AssemblyError, ProblemError, SimulationError
-from mbcasadi.plant import Ground, Plant, Source, with_ground
+from mbcasadi.plant import Ground, Plant, Source, with_ground, with_object
 from mbcasadi.system import GeometryContacts, System, read_mjcf
 from mbcasadi.system.geom_pairs import is_static
 from mbcasadi.system.missing_ground import HOW_TO_GET_A_FLOOR
@@ -35,6 +35,7 @@ from mbcasadi.validation.spec.activities import (
     walk_of,
 )
 from mbcasadi.validation.spec.driving import drive_of, ground_of_wheels, wheels_on_plane
+from mbcasadi.validation.spec.grasping import holds_of
 from mbcasadi.validation.spec.kinds import experiment_for_system
 from mbcasadi.validation.spec.proposal import DELAY, FALLS, Proposal, gains_for, listed
 from mbcasadi.validation.spec.read import parse_spec
@@ -92,13 +93,14 @@ def propose_spec(
             f"{model}: the model has no actuator, nothing can be controlled; add <actuator>"
         )
     robot = describe(system)
+    if (activity := activity_of(robot, task)) == "grasp":
+        return _written(_grasping(model, system, robot), model, python)
     ground = _ground(system, robot)
     source = str(model) if ground is None else with_ground(model, ground)
     if ground is not None:
         system = read_mjcf(source)
     plant = Plant(source)
-    period = plant.timestep * max(1, ceil(SHORTEST_PERIOD / plant.timestep - 1e-9))
-    activity = activity_of(robot, task)
+    period = _period(plant)
     try:
         facts = _facts(system, robot, ground, plant, activity, period)
     except ProblemError as error:
@@ -114,8 +116,58 @@ def propose_spec(
         warn(f"Its actuators cannot hold it where it starts: {facts.unheld}")
     if warn is not None and facts.cramped:
         warn(f"{CRAMPED} {listed(facts.cramped)}")
+    return _written(facts, model, python)
+
+
+def _written(facts: Proposal, model: Path, python: bool) -> str:
     text = facts.text(model.name)
     return script_of_spec(text, model, facts.title) if python else text
+
+
+def _period(plant: Plant) -> float:
+    """Return a period, s: a whole number of the plant's steps."""
+    return plant.timestep * max(1, ceil(SHORTEST_PERIOD / plant.timestep - 1e-9))
+
+
+def _grasping(model: Path, system: System, robot: RobotDescription) -> Proposal:
+    """Return the facts of the first grasp for which there is a controller.
+
+    Raises:
+        ProblemError: no grasp, or none with a controller; the message is that of the first one.
+    """
+    why: ProblemError | None = None
+    for hold in holds_of(str(model), system, robot):
+        source = with_object(model, hold.thing)
+        held, plant = read_mjcf(source), Plant(source)
+        facts = Proposal(
+            system=held,
+            robot=robot,
+            ground=None,
+            keyframe=None,
+            q0=hold.q0,
+            base=None,
+            contacts=(),
+            moved=0.0,
+            outside=(),
+            bent=False,
+            activity="grasp",
+            unheld="",
+            tools=(),
+            walk=None,
+            drive=None,
+            hold=hold,
+            driven=_driven(held),
+            springs=HeldSprings(),
+            gains=gains_for(_period(plant), HeldSprings()),
+            period=_period(plant),
+            rigid=system.nc > 0,
+        )
+        try:
+            return _accepted(facts, source, model.name)
+        except ProblemError as error:
+            why = why or error
+    assert why is not None  # `holds_of` raises where there is none
+    raise why
 
 
 def _remedy(system: System) -> str:
@@ -229,6 +281,7 @@ def _facts(
         activity=activity,
         unheld=unheld,
         tools=tools,
+        hold=None,
         walk=_walk(system, robot, plant, q0, found) if found and activity in WALKS else None,
         drive=drive_of(robot, system, q0) if activity == "drive" else None,
         driven=_driven(system),

@@ -60,6 +60,16 @@ def test_a_free_body_gets_the_whole_impulse_whatever_the_ticks_are():
     np.testing.assert_allclose(stone, [*impulse / 4.0, 0, 0, 0], atol=ROUNDING)
 
 
+def test_a_push_that_swings_has_the_impulse_of_a_sine():
+    start, stop, frequency = 0.043, 0.158, 3.0
+    stone = recorded(Push("stone", FORCE, start, stop, frequency)).v[-1, 2:5]
+    w = 2 * np.pi * frequency
+    impulse = FORCE * (1 - np.cos(w * (stop - start))) / w
+    np.testing.assert_allclose(stone, impulse / 4.0, atol=ROUNDING)
+    with pytest.raises(ProblemError, match="a frequency of -1 Hz"):
+        Push("stone", FORCE, start, stop, -1.0)
+
+
 def test_the_pushed_arm_moves_as_in_a_separate_simulation_by_hand():
     recording = recorded(Push("lower", FORCE, 0.1, 0.2))
     model = mujoco.MjModel.from_xml_string(MODEL)

@@ -82,7 +82,8 @@ def test_a_wrong_push_is_refused_with_what_is_valid():
 
 def test_the_schema_and_the_proposed_file_show_pushes():
     schema = json_schema()["$defs"]
-    assert set(schema["Push"]["properties"]) == {"body", "force", "start", "stop"}
+    fields = {"body", "force", "start", "stop", "frequency"}
+    assert set(schema["Push"]["properties"]) == fields
     lines = propose_spec(FOUR_BAR).splitlines()
     place = next(k for k, line in enumerate(lines) if line.startswith("# [[validation.push]]"))
     lines[place : place + 5] = [line.removeprefix("# ") for line in lines[place : place + 5]]

@@ -47,7 +47,11 @@ def creeping_speeds(system: System, contacts: tuple[Contact, ...]) -> tuple[floa
     speeds = []
     for contact in contacts:
         carrier = system.frame(contact.frame, contact.kind).carrier
-        body = None if carrier is None or contact.other or contact.slides else carrier.body
+        body = (
+            None
+            if carrier is None or contact.other or contact.geoms or contact.slides
+            else carrier.body
+        )
         root = None if body is None else tree.bodies[body].weld_root
         speeds.append(0.0 if root is None else creep.get(root, 0.0) * contact.friction * load)
     return tuple(speeds)
