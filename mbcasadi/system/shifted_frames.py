@@ -7,6 +7,7 @@ with the constant o in the axes of the frame.
 """
 
 from dataclasses import replace
+from typing import Any
 
 import casadi as ca
 
@@ -35,7 +36,7 @@ def shifted_frame(frame: FrameFunctions, offset: Vector3, sizes: tuple[int, int]
         "velocity": ([q, v], {"velocity": J @ v}),
         "bias": ([q, v], {"J_dot_v": ca.vertcat(linear, bias[3:])}),
     }
-    made = {
+    made: dict[str, Any] = {
         key: ca.Function(
             f"shifted_{key}", inputs, list(outputs.values()), ["q", "v"][: len(inputs)], [*outputs]
         )

@@ -51,7 +51,7 @@ def test_the_code_of_the_page_prints_what_it_says(page, count):
 def test_grasps_soles_and_adhesion_of_the_page_on_contacts_are_as_shown():
     names = {"mb": mb, "FrameTask": FrameTask, "InverseDynamicsQP": InverseDynamicsQP}
     blocks = blocks_of("guides/contacts.md", first="## Between two bodies")
-    assert len(blocks) == 3
+    assert len(blocks) == 4
     assert_blocks_print_what_they_show(blocks, names)
 
 

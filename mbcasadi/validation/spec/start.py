@@ -1,6 +1,6 @@
 """Where a robot starts: joints inside their ranges, loops closed, feet on the ground."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 import numpy as np
 import scipy
@@ -29,7 +29,7 @@ LOWER = 0.01
 """M; what is lower than the feet by more touches the ground before them."""
 
 
-def onto_ground(system: System, feet: Iterable[GeometryContact], q: Array) -> float:
+def onto_ground(system: System, feet: Sequence[GeometryContact], q: Array) -> float:
     """Return how far up a base has to move, m, so that all points of its feet press on the ground.
 
     A foot that starts above the ground is accelerated without a load. On ground as soft as the
@@ -45,7 +45,7 @@ def onto_ground(system: System, feet: Iterable[GeometryContact], q: Array) -> fl
     return up - max(0.0, _sunk(system, feet, np.array(gaps) + up))
 
 
-def _sunk(system: System, feet: GeometryContacts, gaps: Array) -> float:
+def _sunk(system: System, feet: Sequence[GeometryContact], gaps: Array) -> float:
     """Return how far down, m, feet with gaps (k,), m, sink under the weight, by `creep.Ground`."""
     tree = system.tree
     assert tree is not None
