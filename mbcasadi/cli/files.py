@@ -34,7 +34,7 @@ def init(
         str | None,
         typer.Option(
             help="What the robot is to do: hold, stand, squat, trot, walk, track, reach, "
-            "hover, drive; by default what suits its kind."
+            "grasp, hover, drive; by default what suits its kind."
         ),
     ] = None,
     python: Annotated[

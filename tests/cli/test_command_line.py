@@ -9,6 +9,7 @@ from importlib.metadata import version
 
 import numpy as np
 import pytest
+from typer.main import get_command
 from typer.testing import CliRunner
 
 from mbcasadi import models
@@ -16,6 +17,7 @@ from mbcasadi.cli import check
 from mbcasadi.cli.app import app
 from mbcasadi.cli.options import parse_numbers, parse_ranges
 from mbcasadi.errors import ProblemError
+from mbcasadi.validation.spec.activities import ACTIVITIES
 
 RUN = CliRunner()
 
@@ -105,6 +107,11 @@ def test_the_file_that_init_writes_passes_at_once(model, tmp_path):
     again = RUN.invoke(app, ["init", model, "-o", str(file)])
     assert again.exit_code == 2
     assert "exists" in again.stderr
+
+
+def test_the_help_of_init_names_all_tasks():
+    (task,) = (each for each in get_command(app).commands["init"].params if each.name == "task")
+    assert {*ACTIVITIES} <= {*re.findall(r"\w+", task.help)}
 
 
 def test_init_lifts_a_robot_whose_feet_are_in_the_ground(tmp_path):

@@ -38,7 +38,8 @@ def _open_gaps(design: Design, now: Instant) -> ca.SX:
     tree = design.system.tree
     if tree is None or not any(contact.kind == "contact" for contact in design.contacts):
         return ca.SX(0)
-    pairs, opens = convex_pairs(tree), ca.SX(0)
+    turn = any(contact.geoms is not None for contact in design.contacts)
+    pairs, opens = convex_pairs(tree) if turn else {}, ca.SX(0)
     for i, contact in enumerate(design.contacts):
         if contact.geoms is not None:
             pair = pairs[contact.frame]

@@ -80,6 +80,11 @@ class WalkingPlanner:
         return self.controller.function
 
     @property
+    def speeds(self) -> slice:
+        """Entries of the command: speeds along x and y of the base, m/s, and its turn, rad/s."""
+        return slice(0, 3)
+
+    @property
     def period(self) -> float:
         """Sample time, s, that of the inverse dynamics."""
         return self.controller.period

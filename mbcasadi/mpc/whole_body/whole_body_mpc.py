@@ -106,6 +106,11 @@ class WholeBodyMPC:
         }
 
     @property
+    def speeds(self) -> slice:
+        """Entries of the command: speeds along x and y of the base, m/s, and its turn, rad/s."""
+        return slice(0, 3)
+
+    @property
     def function(self) -> ca.Function:
         """The planner, as `outer_law` takes it."""
         return self.planner

@@ -44,6 +44,7 @@ from mbcasadi.validation.closed_loop.compiled_law import FAST_FLAGS
 from mbcasadi.validation.closed_loop.controllers.casadi_function import ExportedFolder
 from mbcasadi.validation.closed_loop.controllers.description import OtherController
 from mbcasadi.validation.closed_loop.controllers.shared_library import library_function
+from mbcasadi.validation.closed_loop.outer_law import speeds_of
 
 Array = NDArray[np.float64]
 Files = Mapping[str, bytes]
@@ -274,11 +275,13 @@ class _SentPlanner:
     u0: Array
     every: int
     delay: int
+    speeds: slice | None
 
 
 def _planner(planner: Planner) -> _SentPlanner:
     function = _signature(planner.function)
-    return _SentPlanner(function, planner.z0, planner.u0, planner.every, planner.delay)
+    speeds = speeds_of(planner)
+    return _SentPlanner(function, planner.z0, planner.u0, planner.every, planner.delay, speeds)
 
 
 class _Pickler(pickle.Pickler):

@@ -61,6 +61,24 @@ class Planner(Protocol):
     def delay(self) -> int: ...  # noqa: D102
 
 
+@runtime_checkable
+class SpeedPlanner(Protocol):
+    """A planner whose command says how fast a base goes and turns.
+
+    Attributes:
+        speeds: entries of the command: speeds along x and y of the base, m/s, and its turn, rad/s;
+            None for none.
+    """
+
+    @property
+    def speeds(self) -> slice | None: ...  # noqa: D102
+
+
+def speeds_of(planner: Planner) -> slice | None:
+    """Return the entries of a planner's command that are speeds of the base, None for none."""
+    return planner.speeds if isinstance(planner, SpeedPlanner) else None
+
+
 class OuterLaw:
     """An outer law with its planner; `ScenarioOptions(outer=)` takes it.
 
@@ -96,6 +114,12 @@ class OuterLaw:
     def every(self) -> int:
         """Ticks of the inner law in one of the outer."""
         return self.planner.every
+
+    @property
+    def speeds(self) -> Array | None:
+        """(nt, 3) commanded speeds of the base and its turn; None where none are commanded."""
+        entries = speeds_of(self.planner)
+        return None if entries is None else np.array(self.commands)[:, entries]
 
     @property
     def measures_forces(self) -> bool:

@@ -47,10 +47,13 @@ def _in_own_axes(contacts: Sequence[Contact], plant: Plant, measured: MeasuredCo
     """
     force = np.zeros((len(contacts), 3))
     for k, contact in enumerate(contacts):
-        normal = plant.force_between(*contact.geoms)[2] if contact.geoms else contact.normal
-        if not np.any(normal):
-            continue  # the geoms do not touch
-        axes = _axes(*map(float, normal)) if not contact.geoms else contact_axes(np.array(normal))
+        if contact.geoms is not None:
+            normal = plant.force_between(*contact.geoms)[2]
+            if not normal.any():
+                continue  # the geoms do not touch
+            axes = contact_axes(normal)
+        else:
+            axes = _axes(*map(float, contact.normal))
         if contact.other:
             axes = axes @ plant.frame_rotation(contact.other, cast(FrameKind, contact.other_kind)).T
         force[k] = axes @ measured[contact.kind, contact.frame][0].force

@@ -1,9 +1,9 @@
 """Whether a robot goes and turns as a command above its controller says.
 
-The first three numbers of a command are speeds along x and y of the base, m/s, and its turn, rad/s.
-With the heading psi of the base, its way in its own axes is `∫ R(psi)ᵀ dp`, the commanded one `∫ c
-dt`: what is judged is the gap of both at the end, so that lags of a gait and its swaying average
-out, and a robot that stands still does not.
+Walking planners are commanded speeds c along x and y of the base, m/s, and its turn, rad/s. With
+the heading psi of the base, its way in its own axes is `∫ R(psi)ᵀ dp`, the commanded one `∫ c dt`:
+what is judged is the gap of both at the end, so that lags of a gait and its swaying average out,
+and a robot that stands still does not.
 """
 
 from collections.abc import Iterator
@@ -19,21 +19,19 @@ from mbcasadi.validation.metrics.plant_metrics import Poses, driven_bases
 Array = NDArray[np.float64]
 
 WAY, HEADING = "command.way_share", "command.heading"
-NUMBERS = 3
-"""Of a command: two speeds and a turn."""
 
 
 def command_metrics(
-    recording: Recording, model: mujoco.MjModel, commands: Array | None
+    recording: Recording, model: mujoco.MjModel, speeds: Array | None
 ) -> Iterator[Metric]:
     """Yield how far a base is from where a command leads; nothing without a base that floats.
 
     Args:
         recording: of the run.
         model: of the plant.
-        commands: (nt, k) at each tick; None without an outer law.
+        speeds: (nt, 3) that are commanded at each tick; None where none are.
     """
-    if commands is None or commands.shape[1] < NUMBERS or recording.ticks < 2:
+    if speeds is None or recording.ticks < 2:
         return
     bases = driven_bases(Poses(recording, model))
     if len(bases) != 1:
@@ -45,7 +43,7 @@ def command_metrics(
     c, s, steps = np.cos(heading[:-1]), np.sin(heading[:-1]), np.diff(p, axis=0)
     ahead, left = c * steps[:, 0] + s * steps[:, 1], c * steps[:, 1] - s * steps[:, 0]
     way = np.array([ahead.sum(), left.sum()])
-    ordered = commands[:-1, :NUMBERS] * np.diff(recording.t)[:, None]
+    ordered = speeds[:-1] * np.diff(recording.t)[:, None]
     length = float(np.linalg.norm(ordered[:, :2], axis=1).sum())
     gap = float(np.linalg.norm(way - ordered[:, :2].sum(axis=0)))
     turned = float(heading[-1] - heading[0] - ordered[:, 2].sum())

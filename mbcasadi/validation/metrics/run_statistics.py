@@ -101,6 +101,6 @@ def run_statistics(
             *estimate_metrics(recording, plant.model, criteria.settle),
             *time_metrics(times, controller.period),
             *outer_law_metrics(outer),
-            *command_metrics(recording, plant.model, None if outer is None else outer.commands),
+            *command_metrics(recording, plant.model, None if outer is None else outer.speeds),
         ),
     )

@@ -116,7 +116,8 @@ class OuterLawRun:
         status_rows: each status that occurred.
         safe_outputs: how often it fell back to its safe output.
         times: of its ticks in C; None where they were not timed.
-        commands: (nt, k) at each tick of the inner law.
+        speeds: (nt, 3) that are commanded of the base at each tick of the inner law, m/s, m/s,
+            rad/s; None for none.
     """
 
     name: str
@@ -124,10 +125,10 @@ class OuterLawRun:
     status_rows: tuple[StatusRow, ...]
     safe_outputs: SafeOutputs
     times: TickTimes | None
-    commands: NDArray[np.float64]
+    speeds: NDArray[np.float64] | None
 
     def to_dict(self) -> dict[str, object]:
-        """Return everything but times and commands as plain data."""
+        """Return everything but times and speeds as plain data."""
         rows = [asdict(row) for row in self.status_rows]
         return {"name": self.name, "period": self.period, "statuses": rows}
 
@@ -142,7 +143,7 @@ def outer_law_run(outer: OuterLaw, inner_period: float, *, timed: bool = True) -
         status_rows=status_rows(controller, status, np.arange(status.size, dtype=float) * period),
         safe_outputs=safe_outputs(controller, status),
         times=outer.times() if timed else None,
-        commands=np.array(outer.commands),
+        speeds=outer.speeds,
     )
 
 

@@ -17,6 +17,7 @@ from mbcasadi.validation.spec.activities import DEPTH, EXACT, HOME, Activity, To
 from mbcasadi.validation.spec.driving import Drive
 from mbcasadi.validation.spec.grasping import FREQUENCY, ROUGHNESS, Hold
 from mbcasadi.validation.spec.springs import HeldSprings
+from mbcasadi.validation.spec.templates import filled_template
 
 Array = NDArray[np.float64]
 DELAY = 1  # ticks, of the gains and of the trial
@@ -182,30 +183,21 @@ class Proposal:
 
     def text(self, model: str) -> str:
         """Return the file."""
-        import jinja2
-
-        environment = jinja2.Environment(
-            loader=jinja2.PackageLoader("mbcasadi.validation.spec"),
-            trim_blocks=True,
-            lstrip_blocks=True,
-            keep_trailing_newline=True,
-            undefined=jinja2.StrictUndefined,
-        )
-        environment.filters |= {"listed": listed, "text": _text}
         own = {"walking": self.walk, "driving": self.drive, "grasping": self.hold}
         name = next((name for name, part in own.items() if part is not None), "proposed")
-        text = environment.get_template(f"{name}.toml.j2").render(
-            it=self,
-            model=model,
-            names_by_kind=[each for each in _names_by_kind(self.system) if each[1]],
-            posture_weight=POSTURE_WEIGHT,
-            delay=DELAY,
-            falls=FALLS,
-            exact=EXACT,
-            home=HOME,
-            roughness=ROUGHNESS,
-            frequency=FREQUENCY,
-        )
+        values = {
+            "it": self,
+            "model": model,
+            "names_by_kind": [each for each in _names_by_kind(self.system) if each[1]],
+            "posture_weight": POSTURE_WEIGHT,
+            "delay": DELAY,
+            "falls": FALLS,
+            "exact": EXACT,
+            "home": HOME,
+            "roughness": ROUGHNESS,
+            "frequency": FREQUENCY,
+        }
+        text = filled_template(f"{name}.toml.j2", values, {"listed": listed, "text": _text})
         aligned = [f"{line:<36} # {note}" if note else line for line, note in _notes(text)]
         return "\n".join(aligned)
 

@@ -21,6 +21,7 @@ from mbcasadi.validation.spec.inverse_dynamics import OF_A_TABLE
 from mbcasadi.validation.spec.motion_text import command_lines, reference_lines
 from mbcasadi.validation.spec.read import parse_spec
 from mbcasadi.validation.spec.tables import by_type
+from mbcasadi.validation.spec.templates import filled_template
 
 Tables = Mapping[str, Any]
 
@@ -54,23 +55,12 @@ def script_of_spec(text: str, model: Path, title: str) -> str:
         ProblemError: the file has what a script cannot hold; the message names it.
         MbcasadiError: the file or the model is wrong, as for `build_experiment`.
     """
-    import jinja2
-
     tables = tomllib.loads(text)
     _require_known("", tables, KNOWN.get(tables["type"], ()))
     _require_known("limits", tables.get("limits", {}), LIMITS)
     _require_known("validation", tables["validation"], CONDITIONS)
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("mbcasadi.validation.spec"),
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        undefined=jinja2.StrictUndefined,
-    )
     script = _Script(tables, model)
-    written = environment.get_template("script.py.j2").render(
-        title=_docstring(title), **script.values()
-    )
+    written = filled_template("script.py.j2", {"title": _docstring(title)} | script.values())
     return re.sub(r"\n{4,}", "\n\n\n", written)
 
 

@@ -1,7 +1,7 @@
 """Stiff springs between motors and loads: which joints the law holds, and the gains they permit.
 
 A spring of the stiffness k has the resonance `ω² = k S W Sᵀ` against what is in front of it and
-behind it, `W = M⁻¹ - M⁻¹ Aᵀ (A M⁻¹ Aᵀ)⁺ A M⁻¹` with the rows A of loops and of feet that stand. The
+behind it, `W = N (Nᵀ M N)⁺ Nᵀ`, N a basis of the motions that loops and feet that stand allow. The
 law holds it (`RigidSprings`) where a task well below ω still carries the robot, and takes that.
 """
 
@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from mbcasadi.system import GeometryContact, System
@@ -19,6 +20,9 @@ BELOW = 16.0
 """Resonance of a held spring by the bandwidth of the tasks, at least. `RigidSprings` requires twice
 the bandwidth, and a delay, the observer and a heavier load take from it: Cassie, 10 % heavier and
 one tick late, falls at 8 and stands at 16."""
+
+RANK_TOL = 1e-9
+"""Relative size of singular values that count as zero."""
 
 SLOWEST = 5.0
 """1/s, of tasks that stand against gravity; softer springs are left as they are."""
@@ -51,11 +55,9 @@ def springs_to_hold(system: System, feet: Sequence[GeometryContact], q: Array) -
         return HeldSprings()
     A = [np.array(foot.jacobian(q)) for foot in feet]
     A += [np.array(system.constraint_jacobian(q))] if system.nc else []
-    mobility = np.linalg.inv(np.array(system.mass_matrix(q)))
-    if A:
-        rows = np.vstack(A) @ mobility
-        inertia = np.linalg.pinv(rows @ np.vstack(A).T, rcond=1e-9, hermitian=True)
-        mobility = mobility - rows.T @ inertia @ rows
+    N = scipy.linalg.null_space(np.vstack(A), rcond=RANK_TOL) if A else np.eye(system.nv)
+    M = N.T @ np.array(system.mass_matrix(q)) @ N
+    mobility = N @ np.linalg.pinv(M, rcond=RANK_TOL, hermitian=True) @ N.T
     resonances = {
         joint.name: float(np.sqrt(joint.stiffness * max(mobility[joint.dof, joint.dof], 0.0)))
         for joint in sprung

@@ -1,12 +1,16 @@
 """A robot that goes and turns as its command says, one that stands still, and one that drifts."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
+import casadi as ca
 import numpy as np
 import pytest
 
 import mbcasadi as mb
+from mbcasadi.mpc import WalkingPlanner, WholeBodyMPC
 from mbcasadi.validation import Criteria
+from mbcasadi.validation.closed_loop.outer_law import speeds_of
 from mbcasadi.validation.metrics import judge
 from mbcasadi.validation.metrics.command_metrics import command_metrics
 
@@ -48,8 +52,7 @@ def verdicts(metrics):
 
 
 def test_the_way_in_the_axes_of_the_base_and_its_heading_are_compared_with_the_command(standing):
-    command = [*SPEED, TURN, 0.1]  # behind them, heights of the ground
-    found = values(standing, SPEED, TURN, command)
+    found = values(standing, SPEED, TURN, [*SPEED, TURN])
     share, heading = (metric.value for metric in found)
     assert share == pytest.approx(LAG / DURATION, rel=1e-2)
     assert heading == pytest.approx(TURN * LAG, rel=1e-2)
@@ -70,8 +73,17 @@ def test_what_does_not_follow_the_command_does_not_pass(standing, speed, turn, f
     assert {name for name, passed in found.items() if not passed} == failed
 
 
-def test_without_a_way_only_the_heading_is_judged_and_other_commands_are_not(standing):
+def test_without_a_way_only_the_heading_is_judged(standing):
     (heading,) = values(standing, (0.0, 0.0), 0.1, [0.0, 0.0, 0.0])
     assert heading.name == "command.heading"
     assert heading.value == pytest.approx(0.1 * (DURATION - LAG), rel=1e-2)
-    assert not values(standing, SPEED, TURN, [0.4, 0.3])
+
+
+def test_commands_of_planners_that_name_no_speeds_are_not_judged():
+    """A planner of one's own may be commanded three numbers that are a place."""
+    function, zero = ca.Function("planner", [], []), np.zeros(0)
+    placed = SimpleNamespace(function=function, z0=zero, u0=zero, every=1, delay=0)
+    walking = SimpleNamespace(**vars(placed), speeds=slice(0, 3))
+    assert speeds_of(placed) is None
+    assert speeds_of(walking) == slice(0, 3)
+    assert all(isinstance(kind.speeds, property) for kind in (WalkingPlanner, WholeBodyMPC))
