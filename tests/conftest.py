@@ -4,8 +4,9 @@
 
 appends these flags to every command of the C compiler, behind those that a test or an export chose:
 the whole suite has to pass with them. Without them, exports are compiled at their default `-O3` in
-`tests/codegen` only; elsewhere at `-O0`, since gcc would take a quarter of the suite's time to
-optimise controllers that run for some simulated seconds; for the same reason few ticks are timed,
+`tests/codegen` only; elsewhere at `-O0`, and without the search for equal parts that loops compute,
+since both would take a quarter of the suite's time to optimise controllers that run for some
+simulated seconds; for the same reason few ticks are timed,
 few are recorded for the example program, runs that fail are repeated to find out why in
 `tests/validation/run` and on the pages that print it only, and campaigns start processes of their
 own in `tests/validation/campaigns` only.
@@ -31,10 +32,13 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 from importlib import import_module
 
 from mbcasadi.codegen import manifest
+from mbcasadi.codegen.cache import keys
 from mbcasadi.codegen.compiler import find_compiler
+from mbcasadi.codegen.scalar_text import bodies
 from mbcasadi.validation.run import Diagnosis
 
 QUICK = ("-O0",)
+QUICK_BODIES: dict[str, str] = {}  # as `bodies._written`, without equal parts
 OPTIMISED = ("codegen",)  # folders whose subject is the compiled C
 TIMED, RECORDED = 20, 10  # ticks
 LONG = ("demo", "docs", "whole_body", "fuzz")
@@ -99,5 +103,8 @@ def quick_builds(request: pytest.FixtureRequest):
             return
         patch.setattr(manifest, "DEFAULT_FLAGS", QUICK)
         patch.setattr(manifest, "LARGE_FLAGS", QUICK)
+        patch.setattr(bodies, "equal_parts", lambda _: [])
+        patch.setattr(bodies, "_written", QUICK_BODIES)
+        patch.setattr(keys, "FORMAT", "quick")  # what codegen's tests find in the cache is theirs
         patch.setattr(import_module("mbcasadi.codegen.example_run"), "RECORDED", RECORDED)
         yield

@@ -39,6 +39,8 @@ CANDIDATES = 8
 """Starts of one number of parts that are compared."""
 TRIALS = 3
 """Numbers of parts with long formulas whose starts are returned, and as many starts of others."""
+ENOUGH = 0.8
+"""Share of what a number of parts can save at most, above which that number is not tried."""
 PAIR, QUAD = 2, 4
 """Numbers in the vectors of most processors."""
 
@@ -162,11 +164,16 @@ def _largest(
         (tuple(start.rows), tuple(start.ends)): start
         for start in starts(values, colours, needs, taken)
     }
-    trials = [_parts_from(values, start, needs, taken) for start in different.values()]
-    saved = [_saved(values, parts) if parts.is_closed(needs) else 0 for parts in trials]
-    if max(saved, default=0) < LEAST_SAVED:
-        return None
-    return trials[saved.index(max(saved))]
+    free = sum(bool(made) and k not in taken for k, made in enumerate(values.operations))
+    largest, most = None, LEAST_SAVED - 1
+    for start in sorted(different.values(), key=lambda start: -start.parts):
+        if most > ENOUGH * free * (1 - 1 / start.parts):
+            continue
+        parts = _parts_from(values, start, needs, taken)
+        saved = _saved(values, parts) if parts.is_closed(needs) else 0
+        if saved > most:
+            largest, most = parts, saved
+    return largest
 
 
 def _saved(values: Values, parts: EqualParts) -> int:
