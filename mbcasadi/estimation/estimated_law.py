@@ -1,12 +1,6 @@
-"""An estimator and a law as one law, from measurements to controls: one Function, one C.
+"""An estimator and a law as one law, from measurements to controls: one Function, one C."""
 
-The estimator runs in the law's first stage, and what it gives is carried past the solver:
-
-    build   (y, …, z = (estimate's memory, z of the law)) → (rows, (carry of the law, estimate))
-    finish  (…, (carry, estimate), solution) → (u, z_next, status, flags, …, q, v, …)
-"""
-
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -14,7 +8,8 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.description import Controller, LeastDistanceStages, Signal
+from mbcasadi.control.tick.behind_front import BehindFront, Symbols
+from mbcasadi.description import Controller, Signal
 from mbcasadi.description.controller import HasController, HasExample
 from mbcasadi.description.safe_command import safe_command
 from mbcasadi.description.status import OUTPUTS, Flag, Status
@@ -22,7 +17,6 @@ from mbcasadi.estimation.estimate_front import GATED, UNSURE, EstimateFront
 from mbcasadi.estimation.estimator import Estimator, with_defaults
 from mbcasadi.estimation.law_inputs import LawInputs, nameless, require_fit, symbols_of
 from mbcasadi.qp.input_guard import clamp
-from mbcasadi.qp.solver import controller_fun
 from mbcasadi.shapes import require_identifier, require_positive, require_whole
 from mbcasadi.short_text import summarised
 from mbcasadi.system.coordinates import unitless_signal
@@ -87,16 +81,26 @@ def estimated_law(
 
 
 @dataclass(frozen=True)
-class _Whole:
-    """The stages of the whole."""
+class _Whole(BehindFront):
+    """The law behind the estimate."""
 
     inputs: LawInputs
-    front: EstimateFront
+    estimate: EstimateFront
 
     @property
     def law(self) -> Controller:
         """The law behind the estimate."""
         return self.inputs.law
+
+    @property
+    def first(self) -> Array:
+        """Memory of estimator and observers."""
+        return self.inputs.z0[: self.inputs.memory.size]
+
+    @property
+    def front(self) -> ca.Function:
+        """Estimator and observers."""
+        return self.estimate.function
 
     @cached_property
     def outputs(self) -> dict[str, Signal]:
@@ -107,34 +111,19 @@ class _Whole:
         for name in ("status", "flags"):
             own.setdefault(name, unitless_signal(name, (name,)))
         first = {name: own.pop(name) for name in OUTPUTS if name in own}
-        return first | own | {signal.name: signal for signal in self.front.reports.values()}
+        return first | own | {signal.name: signal for signal in self.estimate.reports.values()}
 
-    def symbols(self) -> dict[str, ca.MX]:
+    def symbols(self) -> Symbols:
         """Return symbols of the inputs of the whole."""
         return symbols_of(self.inputs.sizes, self.inputs.sizes)
 
-    def estimate(self, s: Mapping[str, ca.MX]) -> ca.MX:
-        """Return the column of the front."""
-        return self.front.function(**{name: s[name] for name in self.front.names})["column"]
+    def given(self, column: ca.MX) -> Symbols:
+        """Return what the law takes of the estimate."""
+        return self.estimate.given(self.estimate.column.split(column))
 
-    def of_law(self, s: Mapping[str, ca.MX], column: ca.MX) -> dict[str, ca.MX]:
-        """Return the inputs of the law by name."""
-        own = {name: s[name] for name in self.law.function.name_in() if name in s}
-        if "z" in own:
-            own["z"] = s["z"][self.inputs.memory.size :]
-        return own | self.front.given(self.front.column.split(column))
-
-    def function(self) -> ca.Function:
-        """Return the whole of a law that is plain arithmetic."""
-        s, f = self.symbols(), self.law.function
-        column = self.estimate(s)
-        given = self.of_law(s, column)
-        outputs = self.joined(f(**{name: given[name] for name in f.name_in()}), column)
-        return _function("law", s, outputs)
-
-    def joined(self, of_law: Mapping[str, ca.MX], column: ca.MX) -> dict[str, ca.MX]:
+    def joined(self, of_law: Mapping[str, ca.MX], column: ca.MX) -> Symbols:
         """Return the outputs of the whole from those of the law."""
-        parts, outputs = self.front.column.split(column), dict(of_law)
+        parts, outputs = self.estimate.column.split(column), dict(of_law)
         if "status" not in outputs:
             outputs |= self._without_status(outputs["u"])
         u = outputs["u"]
@@ -146,7 +135,7 @@ class _Whole:
         has = ca.fmod(ca.floor(flags / Flag.GATED), 2)
         flags += Flag.GATED * ca.logic_and(parts[GATED], ca.logic_not(has))
         outputs["flags"] = flags + Flag.UNSURE * parts[UNSURE]
-        outputs |= {signal.name: parts[key] for key, signal in self.front.reports.items()}
+        outputs |= {signal.name: parts[key] for key, signal in self.estimate.reports.items()}
         return {name: ca.densify(outputs[name]) for name in self.outputs}
 
     def _without_status(self, u: ca.MX) -> dict[str, ca.MX]:
@@ -156,62 +145,11 @@ class _Whole:
         safe = ca.if_else(finite, limited, ca.DM(safe_command(self.law)))
         return {"u": safe, "status": ca.if_else(finite, 0, int(Status.BAD_INPUT))}
 
-    def stages(self, stages: LeastDistanceStages) -> LeastDistanceStages:
-        """Return the stages of the whole around those of the law."""
-        between = tuple(self._between(each, stages.build) for each in stages.between)
-        return replace(
-            stages,
-            build=self._build(stages),
-            finish=self._finish(stages),
-            prepare=None if stages.prepare is None else self._prepare(stages.prepare),
-            between=between,
-        )
-
-    def _build(self, stages: LeastDistanceStages) -> ca.Function:
-        s, f = self.symbols(), stages.build
-        column = self.estimate(s)
-        extra = _symbols_in(f, [name for name in f.name_in() if name == "prepared"])
-        given = self.of_law(s, column) | extra
-        found = f(**{name: given[name] for name in f.name_in()})
-        found["carry"] = ca.vertcat(ca.densify(found["carry"]), column)
-        return _function("build", s | extra, {name: found[name] for name in f.name_out()})
-
-    def _finish(self, stages: LeastDistanceStages) -> ca.Function:
-        s, f = self.symbols(), stages.finish
-        extra = _symbols_in(f, [name for name in f.name_in() if name not in stages.inputs])
-        carried = f.numel_in("carry")
-        carry = ca.MX.sym("carry", carried + self.front.column.size)
-        own, column = extra | {"carry": carry[:carried]}, carry[carried:]
-        given = self.of_law(s, column) | own
-        found = f(**{name: given[name] for name in f.name_in()})
-        return _function("finish", s | extra | {"carry": carry}, self.joined(found, column))
-
-    def _prepare(self, f: ca.Function) -> ca.Function:
-        """Return the preparation, from the whole z where it takes z."""
-        s = {name: x for name, x in self.symbols().items() if name in f.name_in()}
-        own = s | ({"z": s["z"][self.inputs.memory.size :]} if "z" in s else {})
-        found = f(**{name: own[name] for name in f.name_in()})
-        return _function("prepare", s, {name: found[name] for name in f.name_out()})
-
-    def _between(self, f: ca.Function, build: ca.Function) -> ca.Function:
-        """Return a Function between two problems, from the carry of the law."""
-        carried = build.numel_out("carry")
-        s = _symbols_in(f, f.name_in()) | {
-            "carry": ca.MX.sym("carry", carried + self.front.column.size)
-        }
-        found = f(**(s | {"carry": s["carry"][:carried]}))
-        return _function(f.name(), s, {name: found[name] for name in f.name_out()})
-
     def controller(self, name: str) -> Controller:
         """Return the whole as data."""
-        law, inputs = self.law, self.inputs
-        stages = None if law.stages is None else self.stages(law.stages)
-        # over a horizon there is one solver only, whatever its name
-        function = self.function() if stages is None else controller_fun(name, stages, "daqp")
+        law, inputs, stages = self.law, self.inputs, self.stages
+        function = self.function(name, stages)
         defaults = {n: x for n, x in inputs.estimator.defaults.items() if n in inputs.sizes}
-        emergency, first = law.emergency, inputs.memory.size
-        if emergency is not None:
-            emergency = replace(emergency, first=emergency.first + first)
         return replace(
             law,
             name=name,
@@ -221,7 +159,7 @@ class _Whole:
             z0=inputs.z0,
             stages=stages,
             notes=law.notes | self._notes(),
-            emergency=emergency,
+            emergency=self.emergency,
             parameters=law.parameters or inputs.estimator.tuning_of_parameters,
             sensors=inputs.estimator.sensors,
             input_defaults={**law.input_defaults, **defaults},
@@ -234,16 +172,6 @@ class _Whole:
 
     def _notes(self) -> dict[str, str]:
         """Return what header and README say of the estimate."""
-        text = (
-            f"the law goes on for {self.front.blind:g} s, then its safe output for bad input acts"
-        )
+        blind = self.estimate.blind
+        text = f"the law goes on for {blind:g} s, then its safe output for bad input acts"
         return self.inputs.estimator.notes | {"without measurements": text}
-
-
-def _symbols_in(f: ca.Function, names: Sequence[str]) -> dict[str, ca.MX]:
-    """Return symbols of these inputs of a Function."""
-    return {name: ca.MX.sym(name, f.sparsity_in(name)) for name in names}
-
-
-def _function(name: str, s: Mapping[str, ca.MX], outputs: Mapping[str, ca.MX]) -> ca.Function:
-    return ca.Function(name, [*s.values()], [*outputs.values()], [*s], [*outputs])

@@ -1,10 +1,4 @@
-"""A law with a state machine in front of it as one law: one Function, one C.
-
-The machine runs in the law's first stage, and what it gives is carried past the solver:
-
-    build   (…, z = (machine's memory, z of the law)) → (rows, (carry of the law, given))
-    finish  (…, (carry, given), solution) → (u, z_next, status, flags, …, mode)
-"""
+"""A law with a state machine in front of it as one law: one Function, one C."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,16 +13,15 @@ from mbcasadi.argument_kinds import checked
 from mbcasadi.control.modes.checks import entry_of, require_known
 from mbcasadi.control.modes.machine import REQUEST, Machine
 from mbcasadi.control.modes.mode import ControlMode, Transition
-from mbcasadi.description import Controller, LeastDistanceStages, Signal, TuningParameter
+from mbcasadi.control.tick.behind_front import BehindFront, Symbols, named_function
+from mbcasadi.description import Controller, Signal, TuningParameter
 from mbcasadi.description.controller import INPUTS, HasController, HasExample
 from mbcasadi.description.status import OUTPUTS
-from mbcasadi.qp.solver import controller_fun
 from mbcasadi.shapes import require_identifier
 from mbcasadi.short_text import summarised
 from mbcasadi.system.coordinates import unitless_signal
 
 Array = NDArray[np.float64]
-Symbols = dict[str, ca.MX]
 
 
 @runtime_checkable
@@ -122,8 +115,8 @@ def _slices(law: Controller) -> dict[str, slice]:
 
 
 @dataclass(frozen=True)
-class _Whole:
-    """The stages of the whole."""
+class _Whole(BehindFront):
+    """The law behind the machine."""
 
     machine: Machine
 
@@ -131,6 +124,11 @@ class _Whole:
     def law(self) -> Controller:
         """The law behind the machine."""
         return self.machine.law
+
+    @property
+    def first(self) -> Array:
+        """Memory of the machine."""
+        return self.machine.z0
 
     @cached_property
     def tuning(self) -> tuple[TuningParameter, ...]:
@@ -192,23 +190,17 @@ class _Whole:
         """Return symbols of the inputs of the whole."""
         return {name: ca.MX.sym(name, len(x.components)) for name, x in self.inputs.items()}
 
-    def column(self, s: Mapping[str, ca.MX]) -> ca.MX:
-        """Return what the machine gives."""
-        return self.front(**{name: s[name] for name in self.front.name_in()})["column"]
-
-    def of_law(self, s: Mapping[str, ca.MX], column: ca.MX) -> Symbols:
-        """Return the inputs of the law, by name."""
-        found, start = dict(s), 0
-        for name, size in self.machine.sizes.items():
-            found[name] = column[start : start + size]
-            start += size
-        if "z" in s:
-            found["z"] = s["z"][self.machine.z0.size :]
-        return found
+    def given(self, column: ca.MX) -> Symbols:
+        """Return what the machine gives the law."""
+        ends = np.cumsum([0, *self.machine.sizes.values()])
+        return {
+            name: column[int(start) : int(end)]
+            for name, start, end in zip(self.machine.sizes, ends, ends[1:], strict=False)
+        }
 
     def joined(self, of_law: Mapping[str, ca.MX], column: ca.MX) -> Symbols:
         """Return the outputs of the whole from those of the law."""
-        found, own = dict(of_law), column[-self.machine.z0.size - 1 :]
+        found, own = dict(of_law), column[-self.first.size - 1 :]
         found["z_next"] = ca.vertcat(own[:-1], found.get("z_next", ca.MX(0, 1)))
         found["mode"] = own[-1]
         return {name: ca.densify(found[name]) for name in self.outputs}
@@ -220,92 +212,27 @@ class _Whole:
         given = self.of_law(s, self.column(s)) | extra
         found = f(**{name: given[name] for name in f.name_in()})
         read = {*f.name_in(), *self.front.name_in()}
-        return _function(
-            f.name(),
-            {n: x for n, x in (s | extra).items() if n in read},
-            {n: found[n] for n in outputs},
-        )
-
-    def function(self) -> ca.Function:
-        """Return the whole of a law that is plain arithmetic."""
-        s, f = self.symbols(), self.law.function
-        column = self.column(s)
-        given = self.of_law(s, column)
-        return _function("law", s, self.joined(f(**{n: given[n] for n in f.name_in()}), column))
-
-    def stages(self, stages: LeastDistanceStages) -> LeastDistanceStages:
-        """Return the stages of the whole around those of the law."""
-        prepare = stages.prepare
-        if prepare is not None and "z" in prepare.name_in():
-            s = {name: x for name, x in self.symbols().items() if name in prepare.name_in()}
-            own = s | {"z": s["z"][self.machine.z0.size :]}
-            prepare = _function("prepare", s, prepare(**own))
-        return replace(
-            stages,
-            build=self._build(stages.build),
-            finish=self._finish(stages),
-            prepare=prepare,
-            between=tuple(self._between(each, stages.build) for each in stages.between),
-        )
-
-    def _build(self, f: ca.Function) -> ca.Function:
-        s = self.symbols()
-        extra = {n: ca.MX.sym(n, f.sparsity_in(n)) for n in f.name_in() if n == "prepared"}
-        column = self.column(s)
-        given = self.of_law(s, column) | extra
-        found = f(**{name: given[name] for name in f.name_in()})
-        found["carry"] = ca.vertcat(ca.densify(found["carry"]), column)
-        return _function("build", s | extra, {name: found[name] for name in f.name_out()})
-
-    def _finish(self, stages: LeastDistanceStages) -> ca.Function:
-        s, f, carried = self.symbols(), stages.finish, stages.finish.numel_in("carry")
-        extra = {n: ca.MX.sym(n, f.sparsity_in(n)) for n in f.name_in() if n not in stages.inputs}
-        extra["carry"] = ca.MX.sym("carry", carried + self.front.numel_out(0))
-        column = extra["carry"][carried:]
-        given = self.of_law(s, column) | extra | {"carry": extra["carry"][:carried]}
-        found = f(**{name: given[name] for name in f.name_in()})
-        return _function("finish", s | extra, self.joined(found, column))
-
-    def _between(self, f: ca.Function, build: ca.Function) -> ca.Function:
-        """Return a Function between two problems, from the carry of the law."""
-        carried = build.numel_out("carry")
-        s = {name: ca.MX.sym(name, f.sparsity_in(name)) for name in f.name_in()}
-        s["carry"] = ca.MX.sym("carry", carried + self.front.numel_out(0))
-        found = f(**(s | {"carry": s["carry"][:carried]}))
-        return _function(f.name(), s, {name: found[name] for name in f.name_out()})
+        inputs = {n: x for n, x in (s | extra).items() if n in read}
+        return named_function(f.name(), inputs, {n: found[n] for n in outputs})
 
     def controller(self, name: str) -> Controller:
         """Return the whole as data."""
         law, machine = self.law, self.machine
-        stages = None if law.stages is None else self.stages(law.stages)
-        function = self.function() if stages is None else controller_fun(name, stages, "daqp")
-        if stages is None:
-            s = self.symbols()
-            named = function(**s)
-            function = ca.Function(
-                name, [*s.values()], [named[n] for n in self.outputs], [*s], [*self.outputs]
-            )
-        emergency = law.emergency
-        if emergency is not None:
-            emergency = replace(emergency, first=emergency.first + machine.z0.size)
+        stages = self.stages
         monitor = None if law.monitor is None else self.behind(law.monitor, law.monitor.name_out())
         return replace(
             law,
             name=name,
-            function=function,
+            function=self.function(name, stages),
             inputs=tuple(self.inputs.values()),
             outputs=tuple(self.outputs.values()),
-            z0=np.concatenate([machine.z0, law.z0]),
+            z0=np.concatenate([self.first, law.z0]),
             stages=stages,
             notes=law.notes | {"modes": ", ".join(machine.modes)},
             tuning=self.tuning,
-            emergency=emergency,
+            emergency=self.emergency,
             monitor=monitor,
             monitor_stages=None,
             prediction=None,
             limits=None,
         )
-
-
-def _function(name: str, s: Mapping[str, ca.MX], outputs: Mapping[str, ca.MX]) -> ca.Function:
-    return ca.Function(name, [*s.values()], [*outputs.values()], [*s], [*outputs])
