@@ -32,6 +32,7 @@ from mbcasadi.control.limits.loop_force_limits import LoopForceLimits
 from mbcasadi.control.limits.soft_limits import SoftLimit
 from mbcasadi.control.modes import ControlMode, SequencedLaw, Transition
 from mbcasadi.control.modes import sequence as sequence
+from mbcasadi.control.policy import PolicyLaw, with_policy
 from mbcasadi.control.tasks.axis_task import DirectionTask, LookAtTask
 from mbcasadi.control.tasks.check_task import TaskCheck, check_task
 from mbcasadi.control.tasks.com_task import ComTask
@@ -82,6 +83,7 @@ __all__ = [
     "MomentumTask",
     "OutputTask",
     "Part",
+    "PolicyLaw",
     "PostureTask",
     "ProposedGains",
     "Residual",
@@ -99,6 +101,7 @@ __all__ = [
     "propose_gains",
     "touch_down",
     "with_fallback",
+    "with_policy",
 ]
 
 NOT_STARRED = ("laws", "regulators", "sequence")

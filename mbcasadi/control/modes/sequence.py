@@ -13,7 +13,7 @@ from mbcasadi.argument_kinds import checked
 from mbcasadi.control.modes.checks import entry_of, require_known
 from mbcasadi.control.modes.machine import REQUEST, Machine
 from mbcasadi.control.modes.mode import ControlMode, Transition
-from mbcasadi.control.tick.behind_front import BehindFront, Symbols, named_function
+from mbcasadi.control.tick.behind_front import BehindFront, Symbols
 from mbcasadi.description import Controller, Signal, TuningParameter
 from mbcasadi.description.controller import INPUTS, HasController, HasExample
 from mbcasadi.description.status import OUTPUTS
@@ -205,21 +205,10 @@ class _Whole(BehindFront):
         found["mode"] = own[-1]
         return {name: ca.densify(found[name]) for name in self.outputs}
 
-    def behind(self, f: ca.Function, outputs: Sequence[str]) -> ca.Function:
-        """Return a Function of the law's inputs as one of those of the whole; `u` stays."""
-        s = self.symbols()
-        extra = {n: ca.MX.sym(n, f.sparsity_in(n)) for n in f.name_in() if n not in self.inputs}
-        given = self.of_law(s, self.column(s)) | extra
-        found = f(**{name: given[name] for name in f.name_in()})
-        read = {*f.name_in(), *self.front.name_in()}
-        inputs = {n: x for n, x in (s | extra).items() if n in read}
-        return named_function(f.name(), inputs, {n: found[n] for n in outputs})
-
     def controller(self, name: str) -> Controller:
         """Return the whole as data."""
         law, machine = self.law, self.machine
         stages = self.stages
-        monitor = None if law.monitor is None else self.behind(law.monitor, law.monitor.name_out())
         return replace(
             law,
             name=name,
@@ -231,7 +220,7 @@ class _Whole(BehindFront):
             notes=law.notes | {"modes": ", ".join(machine.modes)},
             tuning=self.tuning,
             emergency=self.emergency,
-            monitor=monitor,
+            monitor=self.monitor,
             monitor_stages=None,
             prediction=None,
             limits=None,

@@ -119,6 +119,19 @@ class BehindFront(ABC):
         return (whole[:size], whole), whole[size:]
 
     @property
+    def monitor(self) -> ca.Function | None:
+        """The monitor of the law as one of the whole; `u` stays."""
+        f = self.law.monitor
+        if f is None:
+            return None
+        s = self.symbols()
+        extra = _symbols_in(f, *(name for name in f.name_in() if name not in s and name == "u"))
+        found = _call(f, self.of_law(s, self.column(s)) | extra)
+        read = {*f.name_in(), *self.front.name_in()}
+        inputs = {name: x for name, x in (s | extra).items() if name in read}
+        return named_function(f.name(), inputs, found)
+
+    @property
     def emergency(self) -> Emergency | None:
         """Where the whole keeps the input of its last resort."""
         own = self.law.emergency

@@ -68,20 +68,58 @@ def run_loop(
     progress: Progress | None = None,
     observer: Observer | None = None,
 ) -> Recording:
-    """Run the loop and return all measurements, tick by tick.
+    """Run a `ClosedLoop` for the scenario's time, and return all measurements, tick by tick.
+
+    A plant that diverges ends the run, and the recording has an event that says so.
+
+    Args:
+        law, plant, scenario, observer: of the loop.
+        progress: called about `PROGRESS_CALLS` times.
+
+    Raises:
+        ProblemError, ShapeError, UnknownNameError, ControllerError: see `ClosedLoop`.
+    """
+    controller = law.controller
+    ticks = count_of_periods("duration", scenario.duration, controller.period)
+    monitor = None if controller.monitor is None else Caller(controller.monitor)
+    loop = ClosedLoop(law, plant, scenario, observer)
+    recorder, events = Recorder(), ()
+    for k in range(ticks):
+        try:
+            row = loop.control()
+            told = loop.inputs | {"u": loop.outputs["u"]}
+            monitored = monitor(told) if monitor else {}
+            recorder.add(row, monitored | loop.estimate)
+            loop.advance()
+        except SimulationError as error:
+            events = (str(error),)
+            break
+        if progress and k % max(1, ticks // PROGRESS_CALLS) == 0:
+            progress("simulating", k / ticks)
+    contacts = tuple(c.frame for c in controller.contacts)
+    estimator = scenario.estimator
+    columns = columns_of(controller, plant) | ({} if estimator is None else estimator.columns)
+    return recorder.finish(contacts, events, columns)
+
+
+class ClosedLoop:
+    """A controller and its plant, tick by tick: `control`, then `advance`.
 
     The first control acts at once and until the second is due. A controller with an input `f_c`
     gets the force of the equality constraints under the control that still acts, at first the safe
     output of the authored pose; one with an input `f_measured` those of its contacts which acted in
-    the plant's last step, as do a planner and a reaction with such an input. A plant that diverges
-    ends the run, and the recording has an event that says so.
+    the plant's last step, as do a planner and a reaction with such an input.
 
     Args:
         law: what answers measurements: a controller as compiled C, or one of `controllers/`.
         plant: is reset and stepped.
         scenario: what acts on the loop from outside.
-        progress: called about `PROGRESS_CALLS` times.
         observer: called with MuJoCo's model and data at each tick, evaluated at its state.
+
+    Attributes:
+        tick: number of the tick, from 0 on.
+        inputs, outputs: of the controller in the last tick, by name; `q` and `v` are the plant's.
+        estimate: what the estimator made of the sensors, by name.
 
     Raises:
         ProblemError: controller and plant do not fit together.
@@ -89,61 +127,71 @@ def run_loop(
         UnknownNameError: the plant has no equality constraint of a name that `switch` gives.
         ControllerError: a controller of a user raised, or gave no control.
     """
-    controller, caller = law.controller, law.start(plant)
-    require_taken(scenario, controller, caller)
-    require_reference(scenario, controller, caller, law.kind)
-    monitor = None if controller.monitor is None else Caller(controller.monitor)
-    _require_fit(controller, caller, plant)
-    steps, ticks = steps_per_tick(controller.period, plant), _tick_count(controller, scenario)
-    plant.reset(scenario.q0, scenario.v0, mocap_poses=mocap_poses(scenario.options, 0.0))
-    set_start(plant.model, plant.data)
-    for source in (scenario.options.outer, scenario.options.reaction):
-        if source is not None:
-            source.reset()
-    estimator = scenario.estimator
-    if estimator is not None:
-        estimator.reset()
-    mask: Array = np.zeros(0)
-    outputs: dict[str, Array] = {}
-    recorder, z = Recorder(), column("z0", controller.z0, controller.z0.size)
-    pending: deque[Array] = deque()
-    applied: Array = safe_command(controller)
-    events: tuple[str, ...] = ()
-    plant.measure(applied)
-    for k in range(ticks):
-        t = k * controller.period
+
+    def __init__(
+        self, law: Runnable, plant: Plant, scenario: Scenario, observer: Observer | None = None
+    ) -> None:
+        self._controller, self._caller = law.controller, law.start(plant)
+        self._plant, self._scenario, self._observer = plant, scenario, observer
+        require_taken(scenario, self._controller, self._caller)
+        require_reference(scenario, self._controller, self._caller, law.kind)
+        _require_fit(self._controller, self._caller, plant)
+        self._steps = steps_per_tick(self._controller.period, plant)
+        plant.reset(scenario.q0, scenario.v0, mocap_poses=mocap_poses(scenario.options, 0.0))
+        set_start(plant.model, plant.data)
+        for source in (scenario.options.outer, scenario.options.reaction, scenario.estimator):
+            if source is not None:
+                source.reset()
+        z0 = self._controller.z0
+        self.tick, self._z = 0, column("z0", z0, z0.size)
+        self.inputs: dict[str, Array] = {"mask": np.zeros(0)}
+        self.outputs: dict[str, Array] = {}
+        self.estimate: dict[str, Array] = {}
+        self._pending: deque[Array] = deque()
+        self._applied: Array = safe_command(self._controller)
+        plant.measure(self._applied)
+
+    def control(self) -> dict[str, Array]:
+        """Compute the control of this tick, and return all that is measured, by name.
+
+        Raises:
+            SimulationError: the plant diverges.
+        """
+        controller, plant, scenario = self._controller, self._plant, self._scenario
+        t = self.tick * controller.period
         _act_on_plant(plant, scenario, t, controller.period)
-        estimate = {}
-        if estimator is not None:
-            stands = _contacts_that_stand(estimator, controller, plant, mask)
-            estimate = estimator(plant, stands, controller.period)
-        unknown = estimator is not None and estimator.is_blind
-        before = _Before(applied, outputs, _no_state(plant) if unknown else estimate)
-        inputs = _controller_inputs(caller, controller, plant, scenario, z, t, before)
-        outputs, mask = caller(inputs), inputs["mask"]
-        inputs |= {"q": plant.q, "v": plant.v}  # what is recorded and judged
-        applied = _applied_control(pending, outputs["u"], scenario.delay)
-        try:
-            row = tick_row(controller, plant, inputs, outputs, plant.measure(applied))
-            row |= {"u_applied": applied, "disturbance": plant.external_force}
-            if observer is not None:
-                observer(plant.model, plant.data)
-            monitored = monitor(inputs | {"u": outputs["u"]}) if monitor else {}
-            recorder.add(row, monitored | estimate)
-            z = outputs.get("z_next", z)
-            plant.step(applied, steps)
-        except SimulationError as error:
-            events = (str(error),)
-            break
-        if progress and k % max(1, ticks // PROGRESS_CALLS) == 0:
-            progress("simulating", k / ticks)
-    contacts = tuple(c.frame for c in controller.contacts)
-    columns = columns_of(controller, plant) | ({} if estimator is None else estimator.columns)
-    return recorder.finish(contacts, events, columns)
+        unknown = self._estimates()
+        before = _Before(
+            self._applied, self.outputs, _no_state(plant) if unknown else self.estimate
+        )
+        inputs = _controller_inputs(self._caller, controller, plant, scenario, self._z, t, before)
+        self.outputs = self._caller(inputs)
+        self.inputs = inputs | {"q": plant.q, "v": plant.v}  # what is recorded and judged
+        self._applied = _applied_control(self._pending, self.outputs["u"], scenario.delay)
+        measured = plant.measure(self._applied)
+        row = tick_row(controller, plant, self.inputs, self.outputs, measured)
+        if self._observer is not None:
+            self._observer(plant.model, plant.data)
+        return row | {"u_applied": self._applied, "disturbance": plant.external_force}
 
+    def advance(self) -> None:
+        """Step the plant to the next tick.
 
-def _tick_count(controller: Controller, scenario: Scenario) -> int:
-    return count_of_periods("duration", scenario.duration, controller.period)
+        Raises:
+            SimulationError: the plant diverges.
+        """
+        self._z = self.outputs.get("z_next", self._z)
+        self._plant.step(self._applied, self._steps)
+        self.tick += 1
+
+    def _estimates(self) -> bool:
+        """Run the estimator, and return whether the controller is not to use what it gives."""
+        estimator, controller, plant = self._scenario.estimator, self._controller, self._plant
+        if estimator is None:
+            return False
+        stands = _contacts_that_stand(estimator, controller, plant, self.inputs["mask"])
+        self.estimate = estimator(plant, stands, controller.period)
+        return estimator.is_blind
 
 
 def _act_on_plant(plant: Plant, scenario: Scenario, t: float, period: float) -> None:
