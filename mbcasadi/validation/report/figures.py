@@ -1,19 +1,16 @@
 """The figures of a run, as inline SVG."""
 
-import io
 import json
-import re
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mbcasadi.inline_svg import HEIGHT, styled_figure, svg_text, write_plain_ticks
 from mbcasadi.validation.report import plots, prediction_plots
-from mbcasadi.validation.report.pages import optional
 from mbcasadi.validation.report.plots import Draw, joint_content
 from mbcasadi.validation.run import Run
 
@@ -21,28 +18,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as MatplotlibFigure
 
-LEFT, RIGHT, BOTTOM, TOP = 0.145, 0.985, 0.16, 0.945  # of the axes, as shares of the figure
-BELOW_LEGEND, WITHOUT_LEGEND = 0.87, 0.97  # tops of axes
-STYLE = {
-    "svg.fonttype": "none",
-    "text.parse_math": False,  # names of a model are no formulas
-    "font.family": "sans-serif",
-    "font.size": 9.0,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.edgecolor": "#9ca3af",
-    "axes.labelcolor": "#374151",
-    "axes.grid": True,
-    "grid.color": "#e5e7eb",
-    "grid.linewidth": 0.7,
-    "xtick.color": "#4b5563",
-    "ytick.color": "#4b5563",
-    "lines.linewidth": 1.3,
-    "legend.frameon": False,
-    "legend.fontsize": 8.0,
-    "figure.facecolor": "none",
-    "axes.facecolor": "none",
-}
+LEFT, RIGHT = 0.145, 0.985  # of the axes, as shares of the figure
+BELOW, ABOVE = 0.48, 0.1  # inches beside the axes; a legend makes the figure higher
 
 
 @dataclass(frozen=True)
@@ -62,6 +39,8 @@ class Figure:
 def figures(run: Run, prefix: str = "run") -> list[Figure]:
     """Return the figures that this run has data for.
 
+    Positions and velocities of joints are folded where the run has targets, whose errors say more.
+
     Args:
         run: of a report.
         prefix: of the ids of curves, unique on the page.
@@ -69,25 +48,26 @@ def figures(run: Run, prefix: str = "run") -> list[Figure]:
     Raises:
         MissingExtraError: matplotlib is not installed.
     """
+    joints = list(joint_content(run.recording))
+    shown = [] if run.tracking else [each for field, *each in joints if field != "u"]
+    folded = [each for field, *each in joints if run.tracking or field == "u"]
     result = []
-    overview = list(_content(run))
-    for i, (title, caption, draw) in enumerate([*overview, *joint_content(run.recording)]):
-        with _figure(f"{run.name}-{i}") as figure:
+    for i, (title, caption, draw) in enumerate([*_content(run), *shown, *folded]):
+        with styled_figure(f"{run.name}-{i}") as figure:
             axes = figure.add_subplot()
             draw(axes)
             thin_lines(axes)
-            top = BELOW_LEGEND if axes.get_legend() else WITHOUT_LEGEND
-            figure.subplots_adjust(left=LEFT, right=RIGHT, bottom=BOTTOM, top=top)
+            fit_axes(axes)
             marks = mark_lines(axes, f"{prefix}-{i}")
-            svg = svg_text(figure)
-        result.append(Figure(title, caption, svg, marks, i >= len(overview)))
-    return result
+            result.append(Figure(title, caption, svg_text(figure), marks))
+    first = len(result) - len(folded)
+    return result[:first] + [replace(each, joint=True) for each in result[first:]]
 
 
 def plain_figures(
     content: Iterable[tuple[str, str, Draw]], prefix: str, left: float = LEFT
 ) -> list[Figure]:
-    """Return figures without a legend and without values to hover over.
+    """Return figures without values to hover over.
 
     Args:
         content: title, caption and drawing of each.
@@ -99,34 +79,36 @@ def plain_figures(
     """
     result = []
     for i, (title, caption, draw) in enumerate(content):
-        with _figure(f"{prefix}-{i}") as figure:
-            draw(figure.add_subplot())
-            figure.subplots_adjust(left=left, right=RIGHT, bottom=BOTTOM, top=TOP)
+        with styled_figure(f"{prefix}-{i}") as figure:
+            axes = figure.add_subplot()
+            draw(axes)
+            thin_lines(axes)
+            fit_axes(axes, left)
             result.append(Figure(title, caption, svg_text(figure)))
     return result
 
 
-@contextmanager
-def _figure(salt: str) -> Iterator["MatplotlibFigure"]:
-    """Yield a new figure in our style; `salt` makes the ids of its SVG."""
-    style, module = (optional(f"matplotlib.{name}", "a plot") for name in ("style", "figure"))
-    with style.context(STYLE | {"svg.hashsalt": salt}):
-        yield module.Figure(figsize=(5.6, 3.0))
+def fit_axes(axes: "Axes", left: float = LEFT) -> None:
+    """Place the axes in their figure, below a legend, and write their numbers in full."""
+    figure: MatplotlibFigure = axes.figure  # type: ignore[assignment]
+    height = figure.get_figheight()
+    above = ABOVE + height - HEIGHT
+    figure.subplots_adjust(left=left, right=RIGHT, bottom=BELOW / height, top=1 - above / height)
+    write_plain_ticks(axes)
 
 
-def svg_text(figure: "MatplotlibFigure") -> str:
-    """Return a figure as the text of an SVG element."""
-    buffer = io.StringIO()
-    figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
-    text = buffer.getvalue()
-    text = text[text.index("<svg") :]
-    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
-    return re.sub(r'="[^"]*"', _to_hundredths, text)  # coordinates; the labels stay
+def first_plot(run: Run) -> tuple[str, Draw] | None:
+    """Return title and drawing of the plot that says most: errors, else positions, else controls.
 
-
-def _to_hundredths(attribute: re.Match[str]) -> str:
-    """Return an attribute with its numbers truncated to hundredths of a point."""
-    return re.sub(r"(\d\.\d\d)\d+", r"\1", attribute[0])
+    None for a run without ticks.
+    """
+    if not run.recording.ticks:
+        return None
+    joints = [each for field, *each in joint_content(run.recording) if field == "q"]
+    plots_of_run = list(_content(run))
+    errors = [each for each in plots_of_run if each[0].startswith("Tracking error")]
+    best = [*errors, *joints, *plots_of_run]
+    return (best[0][0], best[0][2]) if best else None
 
 
 def _content(run: Run) -> Iterator[tuple[str, str, Draw]]:
@@ -137,9 +119,9 @@ def _content(run: Run) -> Iterator[tuple[str, str, Draw]]:
         if plots.moving_components(run, unit):
             caption = "Target dashed, motion solid."
             yield f"Targets and motion{suffix}", caption, partial(plots.targets, run=run, unit=unit)
-        caption = "Target minus motion; components with a constant target are grey."
+        caption = "Target minus motion, the largest first; the others are grey."
         yield f"Tracking error{suffix}", caption, partial(plots.errors, run=run, unit=unit)
-    caption = "Limits dotted; a control is clipped at its limit."
+    caption = "The largest first, the others grey; limits dotted, a control is clipped there."
     yield "Controls", caption, partial(plots.controls, run=run)
     yield from _plan_content(run)
     yield from _estimate_content(run)
@@ -149,7 +131,7 @@ def _content(run: Run) -> Iterator[tuple[str, str, Draw]]:
         caption = "Worst gap in MuJoCo, and the residual of our equations at the same states."
         yield "Closure of the loops", caption, partial(plots.closure, run=run)
     if record.contact_names:
-        caption = "Force of the floor on each contact in MuJoCo; dashed: planned."
+        caption = "Force of the floor on each contact in MuJoCo, the largest first; dashed: planned."
         yield "Normal forces", caption, partial(plots.normals, run=run)
         caption = (
             "1 - |f_t| / (mu f_n), 0 where it slides, with the friction of the plant; dashed: of "
