@@ -2,15 +2,22 @@
 
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from html import escape
 from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import NDArray
+
+from mbcasadi.errors import MissingExtraError
 from mbcasadi.extras import optional_module
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+Array = NDArray[np.float64]
 
 COLORS = (
     "#2458a0", "#d2691e", "#2e8b57", "#8a4f9e", "#b5952a", "#c0392b",
@@ -20,6 +27,9 @@ COLORS = (
 
 LIMIT = "#9b1c1c"
 WIDTH, HEIGHT = 5.6, 3.0  # inches, without the legend
+LEFT, RIGHT = 0.145, 0.985  # of the axes, as shares of the figure
+BELOW, ABOVE = 0.48, 0.1  # inches beside the axes
+MOST_POINTS = 700  # of one line; more would only make the page heavy
 STYLE = {
     "svg.fonttype": "none",
     "text.parse_math": False,  # names of a model are no formulas
@@ -90,3 +100,51 @@ def write_plain_ticks(axes: "Axes") -> None:
 def tick_text(value: float, _: int | None = None) -> str:
     """Return the text of a tick: as many digits as it has, with a minus sign."""
     return f"{value:.8g}".replace("-", "\N{MINUS SIGN}")
+
+
+def fit_axes(axes: "Axes", left: float = LEFT) -> None:
+    """Place the axes in their figure, below a legend, and write their numbers in full."""
+    figure: Figure = axes.figure  # type: ignore[assignment]
+    height = figure.get_figheight()
+    above = ABOVE + height - HEIGHT
+    figure.subplots_adjust(left=left, right=RIGHT, bottom=BELOW / height, top=1 - above / height)
+    write_plain_ticks(axes)
+
+
+def thin_lines(axes: "Axes", most: int = MOST_POINTS) -> None:
+    """Leave at most about `most` points of each line, its extremes among them."""
+    for line in axes.get_lines():
+        x, y = (np.asarray(data, dtype=float) for data in line.get_data())
+        if len(x) > most:
+            kept = extremes(y, most // 2)
+            line.set_data(x[kept], y[kept])
+
+
+def extremes(y: Array, buckets: int) -> NDArray[np.int64]:
+    """Return sorted indices of the ends, and of the least and largest value of each bucket.
+
+    A bucket with NaN keeps one of them, where the line has a gap.
+    """
+    kept = {0, len(y) - 1}
+    for part in np.array_split(np.arange(len(y)), buckets):
+        values = y[part]
+        missing = np.isnan(values)
+        if missing.any():
+            kept.add(int(part[np.argmax(missing)]))
+        if not missing.all():
+            kept |= {int(part[np.nanargmin(values)]), int(part[np.nanargmax(values)])}
+    return np.array(sorted(kept), dtype=np.int64)
+
+
+def picture(title: str, draw: "Callable[[Axes], None]") -> str:
+    """Return a plot with a heading as HTML for a notebook, on white; "" without matplotlib."""
+    try:
+        with styled_figure(title, figure_facecolor="white") as figure:
+            axes = figure.add_subplot()
+            draw(axes)
+            thin_lines(axes)
+            fit_axes(axes)
+            svg = svg_text(figure)
+    except MissingExtraError:
+        return ""
+    return f"<p>{escape(title)}</p><div style='max-width:36em'>{svg}</div>"

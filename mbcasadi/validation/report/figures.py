@@ -6,20 +6,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
-
-from mbcasadi.inline_svg import HEIGHT, styled_figure, svg_text, write_plain_ticks
+from mbcasadi.inline_svg import LEFT, fit_axes, styled_figure, svg_text, thin_lines
 from mbcasadi.validation.report import plots, prediction_plots
 from mbcasadi.validation.report.plots import Draw, joint_content
 from mbcasadi.validation.run import Run
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as MatplotlibFigure
-
-LEFT, RIGHT = 0.145, 0.985  # of the axes, as shares of the figure
-BELOW, ABOVE = 0.48, 0.1  # inches beside the axes; a legend makes the figure higher
 
 
 @dataclass(frozen=True)
@@ -82,19 +75,9 @@ def plain_figures(
         with styled_figure(f"{prefix}-{i}") as figure:
             axes = figure.add_subplot()
             draw(axes)
-            thin_lines(axes)
             fit_axes(axes, left)
             result.append(Figure(title, caption, svg_text(figure)))
     return result
-
-
-def fit_axes(axes: "Axes", left: float = LEFT) -> None:
-    """Place the axes in their figure, below a legend, and write their numbers in full."""
-    figure: MatplotlibFigure = axes.figure  # type: ignore[assignment]
-    height = figure.get_figheight()
-    above = ABOVE + height - HEIGHT
-    figure.subplots_adjust(left=left, right=RIGHT, bottom=BELOW / height, top=1 - above / height)
-    write_plain_ticks(axes)
 
 
 def first_plot(run: Run) -> tuple[str, Draw] | None:
@@ -131,7 +114,7 @@ def _content(run: Run) -> Iterator[tuple[str, str, Draw]]:
         caption = "Worst gap in MuJoCo, and the residual of our equations at the same states."
         yield "Closure of the loops", caption, partial(plots.closure, run=run)
     if record.contact_names:
-        caption = "Force of the floor on each contact in MuJoCo, the largest first; dashed: planned."
+        caption = "Force of the floor on each contact in MuJoCo, largest first; dashed: planned."
         yield "Normal forces", caption, partial(plots.normals, run=run)
         caption = (
             "1 - |f_t| / (mu f_n), 0 where it slides, with the friction of the plant; dashed: of "
@@ -170,36 +153,6 @@ def _plan_content(run: Run) -> Iterator[tuple[str, str, Draw]]:
         return
     caption = "What acted solid; some of the plans dashed, limits dotted."
     yield "Planned controls", caption, partial(prediction_plots.controls, run=run)
-
-
-Array = NDArray[np.float64]
-
-MOST_POINTS = 700  # of one line; more would only make the page heavy
-
-
-def thin_lines(axes: "Axes", most: int = MOST_POINTS) -> None:
-    """Leave at most about `most` points of each line, its extremes among them."""
-    for line in axes.get_lines():
-        x, y = (np.asarray(data, dtype=float) for data in line.get_data())
-        if len(x) > most:
-            kept = extremes(y, most // 2)
-            line.set_data(x[kept], y[kept])
-
-
-def extremes(y: Array, buckets: int) -> NDArray[np.int64]:
-    """Return sorted indices of the ends, and of the least and largest value of each bucket.
-
-    A bucket with NaN keeps one of them, where the line has a gap.
-    """
-    kept = {0, len(y) - 1}
-    for part in np.array_split(np.arange(len(y)), buckets):
-        values = y[part]
-        missing = np.isnan(values)
-        if missing.any():
-            kept.add(int(part[np.argmax(missing)]))
-        if not missing.all():
-            kept |= {int(part[np.nanargmin(values)]), int(part[np.nanargmax(values)])}
-    return np.array(sorted(kept), dtype=np.int64)
 
 
 def mark_lines(axes: "Axes", prefix: str) -> str:

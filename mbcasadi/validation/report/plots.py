@@ -136,9 +136,7 @@ def controls(axes: "Axes", run: Run) -> None:
     record, controller = run.recording, run.controller
     columns = record.columns.get("u")
     units = next((s.units for s in controller.outputs if s.name == "u"), ())
-    names = next((s.components for s in controller.outputs if s.name == "u"), ())
-    if len(names) != record.u.shape[1]:
-        names = columns.names if columns else [f"u[{i}]" for i in range(record.u.shape[1])]
+    names = columns.names if columns else [f"u[{i}]" for i in range(record.u.shape[1])]
     draw_largest(axes, record.t, record.u, names)
     limits = {float(x) for x in (*controller.u_min, *controller.u_max) if np.isfinite(x)}
     reach = 2 * float(np.abs(record.u).max(initial=0.0))

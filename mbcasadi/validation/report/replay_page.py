@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.codegen import LogReplay, TickEvent
-from mbcasadi.inline_svg import COLORS
+from mbcasadi.inline_svg import COLORS, thin_lines
 from mbcasadi.validation.report.figures import plain_figures
 from mbcasadi.validation.report.pages import json_text, page_template, save_page
 from mbcasadi.validation.report.plots import Draw, draw_largest, label_axes
@@ -96,6 +96,7 @@ def _lines(
     times = result.log.ticks * result.log.period
     spread = np.nanmax(values, axis=0, initial=-np.inf) - np.nanmin(values, axis=0, initial=np.inf)
     draw_largest(axes, times, values, names, np.nan_to_num(spread))
+    thin_lines(axes)
     label_axes(axes, label)
 
 

@@ -1,6 +1,6 @@
 """Reports as tables in the terminal, for `rich`; median and worst case of many runs."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -86,7 +86,7 @@ def criteria_table(title: str, rows: Iterable[tuple[str, Sequence[Verdict]]]) ->
     Raises:
         MissingExtraError: rich is not installed.
     """
-    escape = optional_module("rich.markup", "tools", "a table").escape  # names of a model are no markup
+    escape = _escape()
     table = _table(title, ("run", "criterion"), ("reached", "required"))
     table.add_column("")
     for name, verdicts in rows:
@@ -108,7 +108,7 @@ def campaign_table(title: str, rows: Iterable[SummaryRow]) -> "Table":
     Raises:
         MissingExtraError: rich is not installed.
     """
-    escape = optional_module("rich.markup", "tools", "a table").escape  # names of a model are no markup
+    escape = _escape()
     table = _table(title, ("quantity",), ("median", "worst", "in run", "limit", "failed"))
     for row in rows:
         table.add_row(
@@ -128,11 +128,17 @@ def what_if_table(conditions: WhatIf, title: str) -> "Table":
     Raises:
         MissingExtraError: rich is not installed.
     """
-    escape = optional_module("rich.markup", "tools", "a table").escape  # names of a model are no markup
+    escape = _escape()
     table = _table(escape(title), conditions.headings[:1], conditions.headings[1:])
     for row in conditions.rows:
         table.add_row(*map(escape, row.cells))
     return table
+
+
+def _escape() -> Callable[[str], str]:
+    """Return the function by which names of a model are no markup."""
+    escape: Callable[[str], str] = optional_module("rich.markup", "tools", "a table").escape
+    return escape
 
 
 def _table(title: str, left: Sequence[str], right: Sequence[str]) -> "Table":
