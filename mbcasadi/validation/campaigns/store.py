@@ -128,7 +128,7 @@ class Store:
             ProblemError: the file holds another campaign; the message says what differs.
         """
         parts = {"version": VERSION, **fingerprint}
-        known = {name: value for name, value in self._parts().items() if SETTING not in name}
+        known = {n: value for n, value in self._parts().items() if not n.startswith(SETTING)}
         if known:
             _require_same(self.path, known, parts)
             return
@@ -143,7 +143,7 @@ class Store:
         return {str(part): str(value) for part, value in self._read_rows("SELECT * FROM campaign")}
 
     def settings(self) -> dict[str, str]:
-        """Return model, controller, duration and date of the campaign, as they were at its begin."""
+        """Return model, controller, duration and date of the campaign as it began."""
         parts = self._parts().items()
         return {n.removeprefix(SETTING): value for n, value in parts if n.startswith(SETTING)}
 

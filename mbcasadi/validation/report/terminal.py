@@ -122,6 +122,21 @@ def campaign_table(title: str, rows: Iterable[SummaryRow]) -> "Table":
     return table
 
 
+def side_by_side_table(
+    title: str, headings: Sequence[str], rows: Iterable[Sequence[str]]
+) -> "Table":
+    """Return a table whose first column is text, failures in red.
+
+    Raises:
+        MissingExtraError: rich is not installed.
+    """
+    escape = _escape()
+    table = _table(escape(title), [escape(headings[0])], [*map(escape, headings[1:])])
+    for row in rows:
+        table.add_row(*(escape(cell).replace("FAILED", MARKS[False]) for cell in row))
+    return table
+
+
 def what_if_table(conditions: WhatIf, title: str) -> "Table":
     """Return a table with one row for each condition.
 
