@@ -88,7 +88,7 @@ class Linearization:
 
     def _repr_html_(self) -> str:
         kind = "" if self.period is None else f", sampled every {self.period:g} s"
-        title = f"Linearization of {self.system.name}: {self.nx} states, {self.nu} controls{kind}"
+        title = f"Linearization of {self.system.name}: nx = {self.nx}, nu = {self.nu}{kind}"
         return poles_html(title, self.dfdx, self.period)
 
     @property

@@ -135,6 +135,7 @@ def _histogram(axes: "Axes", name: str, unit: str, values: Array, limit: float) 
     else:
         edges = np.linspace(low, high, COLUMNS + 1)
     axes.hist(data, bins=list(edges), color=COLORS[0])
+    axes.locator_params(axis="y", integer=True)
     unit = "%" if scale == SHARE else unit
     axes.set_xlabel(metric_text(name) + (f" / {unit}" if unit else ""))
     axes.set_ylabel("runs")

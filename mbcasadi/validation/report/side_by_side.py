@@ -95,11 +95,11 @@ class SideBySide:
 
     @cached_property
     def runs(self) -> dict[str, Run]:
-        """All runs by label; with their own name behind it, where a report has several."""
+        """All runs by label; with number and name behind it, where a report has several."""
         return {
-            label if len(report.runs) == 1 else f"{label}: {run.name}": run
+            label if len(report.runs) == 1 else f"{label} {k + 1}: {run.name}": run
             for label, report in self.reports.items()
-            for run in report.runs
+            for k, run in enumerate(report.runs)
         }
 
     @property
