@@ -42,8 +42,8 @@ def figures(run: Run, prefix: str = "run") -> list[Figure]:
         MissingExtraError: matplotlib is not installed.
     """
     joints = list(joint_content(run.recording))
-    shown = [] if run.tracking else [each for field, *each in joints if field != "u"]
-    folded = [each for field, *each in joints if run.tracking or field == "u"]
+    shown = [] if run.tracking else [plot for field, plot in joints if field != "u"]
+    folded = [plot for field, plot in joints if run.tracking or field == "u"]
     result = []
     for i, (title, caption, draw) in enumerate([*_content(run), *shown, *folded]):
         with styled_figure(f"{run.name}-{i}") as figure:
@@ -87,7 +87,7 @@ def first_plot(run: Run) -> tuple[str, Draw] | None:
     """
     if not run.recording.ticks:
         return None
-    joints = [each for field, *each in joint_content(run.recording) if field == "q"]
+    joints = [plot for field, plot in joint_content(run.recording) if field == "q"]
     plots_of_run = list(_content(run))
     errors = [each for each in plots_of_run if each[0].startswith("Tracking error")]
     best = [*errors, *joints, *plots_of_run]

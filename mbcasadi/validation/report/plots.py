@@ -251,8 +251,8 @@ FIELDS = {"q": "Positions", "v": "Velocities", "u": "Controls"}
 NEAR = 0.6  # limits further from the motion than this share of its range stay outside the plot
 
 
-def joint_content(record: Recording) -> Iterator[tuple[str, str, str, Draw]]:
-    """Yield field, title, caption and drawing of each plot of the joints: q, v and u."""
+def joint_content(record: Recording) -> Iterator[tuple[str, tuple[str, str, Draw]]]:
+    """Yield field, and title, caption and drawing, of each plot of the joints: q, v and u."""
     for field, title in FIELDS.items():
         columns = record.columns.get(field)
         values = getattr(record, field)
@@ -267,7 +267,7 @@ def joint_content(record: Recording) -> Iterator[tuple[str, str, str, Draw]]:
                     names += f" to {columns.names[shown[-1]]}"
                 caption = "Limits dotted, in the colour of their line; further ones not shown."
                 draw = partial(_draw, record=record, field=field, columns=columns, rows=shown)
-                yield field, f"{title}: {names}", caption, draw
+                yield field, (f"{title}: {names}", caption, draw)
 
 
 def _draw(axes: "Axes", record: Recording, field: str, columns: Columns, rows: list[int]) -> None:

@@ -95,7 +95,8 @@ def _lines(
     """Draw columns, those that change most in colour."""
     times = result.log.ticks * result.log.period
     spread = np.nanmax(values, axis=0, initial=-np.inf) - np.nanmin(values, axis=0, initial=np.inf)
-    draw_largest(axes, times, values, names, np.nan_to_num(spread))
+    size = np.nan_to_num(np.asarray(spread, dtype=np.float64))
+    draw_largest(axes, times, values, names, size)
     thin_lines(axes)
     label_axes(axes, label)
 
