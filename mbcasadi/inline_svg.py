@@ -4,6 +4,7 @@ import io
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -27,8 +28,10 @@ COLORS = (
 
 LIMIT = "#9b1c1c"
 WIDTH, HEIGHT = 5.6, 3.0  # inches, without the legend
-LEFT, RIGHT = 0.145, 0.985  # of the axes, as shares of the figure
-BELOW, ABOVE = 0.48, 0.1  # inches beside the axes
+LEFT, BELOW, ABOVE = 0.4, 0.48, 0.1  # inches beside the axes, without the numbers on the left
+CHARACTER = 0.078  # inches of one in a number
+RIGHT = 0.985  # end of the axes, as a share of the figure
+SMALL, LARGE = 1e-3, 1e6  # numbers of axes that end between them have no power of ten
 MOST_POINTS = 700  # of one line; more would only make the page heavy
 STYLE = {
     "svg.fonttype": "none",
@@ -94,21 +97,34 @@ def write_plain_ticks(axes: "Axes") -> None:
             axis.set_major_formatter(ticker.LogFormatter())
             axis.set_minor_formatter(ticker.LogFormatter(minor_thresholds=(1, 0.4)))
         elif isinstance(axis.get_major_formatter(), ticker.ScalarFormatter):
-            axis.set_major_formatter(ticker.FuncFormatter(tick_text))
+            largest = float(np.abs(axis.get_view_interval()).max())
+            axis.set_major_formatter(ticker.FuncFormatter(partial(tick_text, largest=largest)))
 
 
-def tick_text(value: float, _: int | None = None) -> str:
-    """Return the text of a tick: as many digits as it has, with a minus sign."""
-    return f"{value:.8g}".replace("-", "\N{MINUS SIGN}")
+def tick_text(value: float, _: int | None = None, *, largest: float) -> str:
+    """Return the text of a tick, as many digits as it has; all of an axis in one form.
+
+    Args:
+        value: of the tick.
+        largest: absolute value on the axis.
+    """
+    if value and not SMALL <= largest < LARGE:
+        mantissa, _exponent, power = f"{value:.7e}".partition("e")
+        text = f"{mantissa.rstrip('0').rstrip('.')}e{int(power)}"
+    else:
+        text = f"{value:.10g}"
+    return text.replace("-", "\N{MINUS SIGN}")
 
 
-def fit_axes(axes: "Axes", left: float = LEFT) -> None:
-    """Place the axes in their figure, below a legend, and write their numbers in full."""
+def fit_axes(axes: "Axes") -> None:
+    """Write the numbers of axes in full, and place them in their figure, below a legend."""
+    write_plain_ticks(axes)
+    labels = axes.yaxis.get_major_formatter().format_ticks(list(axes.get_yticks()))
+    left = (LEFT + CHARACTER * max(map(len, labels), default=0)) / WIDTH
     figure: Figure = axes.figure  # type: ignore[assignment]
     height = figure.get_figheight()
     above = ABOVE + height - HEIGHT
     figure.subplots_adjust(left=left, right=RIGHT, bottom=BELOW / height, top=1 - above / height)
-    write_plain_ticks(axes)
 
 
 def thin_lines(axes: "Axes", most: int = MOST_POINTS) -> None:

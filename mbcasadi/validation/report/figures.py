@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from mbcasadi.inline_svg import LEFT, fit_axes, styled_figure, svg_text, thin_lines
+from mbcasadi.inline_svg import fit_axes, styled_figure, svg_text, thin_lines
 from mbcasadi.validation.report import plots, prediction_plots
 from mbcasadi.validation.report.plots import Draw, joint_content
 from mbcasadi.validation.run import Run
@@ -57,15 +57,12 @@ def figures(run: Run, prefix: str = "run") -> list[Figure]:
     return result[:first] + [replace(each, joint=True) for each in result[first:]]
 
 
-def plain_figures(
-    content: Iterable[tuple[str, str, Draw]], prefix: str, left: float = LEFT
-) -> list[Figure]:
+def plain_figures(content: Iterable[tuple[str, str, Draw]], prefix: str) -> list[Figure]:
     """Return figures without values to hover over.
 
     Args:
         content: title, caption and drawing of each.
         prefix: of the ids within their SVG, unique on the page.
-        left: of the axes, as a share of the figure.
 
     Raises:
         MissingExtraError: matplotlib is not installed.
@@ -75,7 +72,7 @@ def plain_figures(
         with styled_figure(f"{prefix}-{i}") as figure:
             axes = figure.add_subplot()
             draw(axes)
-            fit_axes(axes, left)
+            fit_axes(axes)
             result.append(Figure(title, caption, svg_text(figure)))
     return result
 
@@ -102,7 +99,8 @@ def _content(run: Run) -> Iterator[tuple[str, str, Draw]]:
         if plots.moving_components(run, unit):
             caption = "Target dashed, motion solid."
             yield f"Targets and motion{suffix}", caption, partial(plots.targets, run=run, unit=unit)
-        caption = "Target minus motion, the largest first; the others are grey."
+        caption = "Target minus motion, the largest first, further ones grey; rows that no "
+        caption += "criterion judges are not shown beside those that one does."
         yield f"Tracking error{suffix}", caption, partial(plots.errors, run=run, unit=unit)
     caption = "The largest first, the others grey; limits dotted, a control is clipped there."
     yield "Controls", caption, partial(plots.controls, run=run)

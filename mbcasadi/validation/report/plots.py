@@ -123,11 +123,7 @@ def errors(axes: "Axes", run: Run, unit: str) -> None:
     error = record.monitor["error"]
     rows = [i for i, row in enumerate(run.tracking) if row.unit == unit]
     judged = [i for i in rows if run.tracking[i].judged] or rows
-    shown = draw_largest(axes, record.t, error[:, judged], [run.tracking[i].name for i in judged])
-    limits = axes.get_ylim() if shown else (-1.0, 1.0)
-    for i in [i for i in rows if i not in judged]:  # they may exceed the axes
-        axes.plot(record.t, error[:, i], color=GREY, linewidth=0.6, zorder=1)
-    axes.set_ylim(*limits)
+    draw_largest(axes, record.t, error[:, judged], [run.tracking[i].name for i in judged])
     label_axes(axes, f"error / {unit or 'SI'}")
 
 

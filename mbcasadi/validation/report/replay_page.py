@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 MOST_ROWS = 20
 """Changes of the events that are listed."""
 
-LEFT = 0.2  # of the axes, as a share of the figure: names of events
-
 
 def save_replay(result: LogReplay, path: Path, title: str) -> None:
     """Write the result as a page (.html) or as data (.json)."""
@@ -44,7 +42,7 @@ def replay_page(result: LogReplay, title: str) -> str:
         counts=result.log.event_counts(),
         changes=changes[:MOST_ROWS],
         more=max(0, len(changes) - MOST_ROWS),
-        figures=plain_figures(_content(result), "replay", left=LEFT),
+        figures=plain_figures(_content(result), "replay"),
         versions=package_versions(),
     )
 

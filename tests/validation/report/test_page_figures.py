@@ -63,7 +63,7 @@ def test_the_legend_has_every_coloured_line_and_the_largest_error(run, count):
     assert max(np.abs(line.get_ydata()).max() for line in coloured) <= max(-low, high)
 
 
-def test_components_that_no_criterion_judges_are_grey_beside_those_that_one_does(run):
+def test_components_that_no_criterion_judges_are_left_out_beside_those_that_one_does(run):
     free = with_errors(run, 3)
     rows = (
         replace(free.tracking[0], judged=True),
@@ -71,6 +71,7 @@ def test_components_that_no_criterion_judges_are_grey_beside_those_that_one_does
     )
     axes = drawn(plots.errors, replace(free, tracking=rows), "rad")
     assert names_of(axes) == ["joint_0"]
+    assert len(axes.get_lines()) == 1
     assert names_of(drawn(plots.errors, with_errors(run, 2, judged=False), "rad"))[0] == "joint_1"
 
 
@@ -93,7 +94,9 @@ def test_ticks_are_written_in_full():
     assert [word for word in words if re.fullmatch(f"1e[-{MINUS}]0[3-9]", word)]
     assert "12345.001" in words
     assert not [word for word in words if "$" in word or word.startswith("+")]
-    assert tick_text(-2.5e-9) == f"{MINUS}2.5e{MINUS}09"
+    assert tick_text(-2.5e-9, largest=1e-8) == f"{MINUS}2.5e{MINUS}9"
+    assert [tick_text(x, largest=0.25) for x in (0.0, 2.5e-5, 0.25)] == ["0", "2.5e-05", "0.25"]
+    assert tick_text(2e7, largest=2e7) == "2e7"
 
 
 def test_the_page_of_a_function_shows_its_motion_and_no_empty_table(run):
