@@ -95,7 +95,11 @@ def test_ticks_are_written_in_full():
     assert "12345.001" in words
     assert not [word for word in words if "$" in word or word.startswith("+")]
     assert tick_text(-2.5e-9, largest=1e-8) == f"{MINUS}2.5e{MINUS}9"
-    assert [tick_text(x, largest=0.25) for x in (0.0, 2.5e-5, 0.25)] == ["0", "2.5e-05", "0.25"]
+    assert [tick_text(x, largest=0.25) for x in (0.0, 2.5e-5, 0.25)] == [
+        "0",
+        f"2.5e{MINUS}05",
+        "0.25",
+    ]
     assert tick_text(2e7, largest=2e7) == "2e7"
 
 
