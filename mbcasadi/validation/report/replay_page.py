@@ -93,7 +93,7 @@ def _lines(
     """Draw columns, those that change most in colour."""
     times = result.log.ticks * result.log.period
     spread = np.nanmax(values, axis=0, initial=-np.inf) - np.nanmin(values, axis=0, initial=np.inf)
-    size = np.nan_to_num(np.asarray(spread, dtype=np.float64))
+    size = np.where(np.isfinite(spread), spread, 0.0).astype(np.float64)
     draw_largest(axes, times, values, names, size)
     thin_lines(axes)
     label_axes(axes, label)
