@@ -91,9 +91,9 @@ def _lines(
     axes: "Axes", result: LogReplay, values: NDArray[np.float64], names: list[str], label: str
 ) -> None:
     """Draw columns, those that change most in colour."""
-    times = result.log.ticks * result.log.period
+    times = (result.log.ticks * result.log.period).astype(np.float64)
     spread = np.nanmax(values, axis=0, initial=-np.inf) - np.nanmin(values, axis=0, initial=np.inf)
-    size = np.where(np.isfinite(spread), spread, 0.0).astype(np.float64)
+    size = np.where(np.isfinite(spread), spread, 0.0)
     draw_largest(axes, times, values, names, size)
     thin_lines(axes)
     label_axes(axes, label)
