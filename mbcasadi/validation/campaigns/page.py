@@ -3,24 +3,41 @@
 import base64
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from mbcasadi.errors import ProblemError
 from mbcasadi.inline_svg import picture
 from mbcasadi.short_text import html_rows
-from mbcasadi.validation.campaigns.outcome import Outcome
+from mbcasadi.validation.campaigns.outcome import Outcome, Sensitivity
 from mbcasadi.validation.campaigns.plots import campaign_figures, campaign_plots
 from mbcasadi.validation.metrics import text
 from mbcasadi.validation.metrics.text import metric_text, number_text, value_text
+from mbcasadi.validation.report import SummaryRow
 from mbcasadi.validation.report.pages import page_template
 from mbcasadi.validation.versions import package_versions
-
-if TYPE_CHECKING:
-    from mbcasadi.validation.campaigns.result import Campaign
 
 WORST = 10  # cases that a page lists
 NOTHING = ("", "–")
 """Cells without content."""
+
+
+class Facts(NamedTuple):
+    """What a page says of a campaign; the names are those of `Campaign`.
+
+    Attributes:
+        worst: outcomes, the worst first.
+        judged: metrics with a criterion.
+    """
+
+    settings: Mapping[str, str]
+    passed: bool | None
+    headline: str
+    outcomes: Sequence[Outcome]
+    failures: Mapping[str, int]
+    worst: Sequence[Outcome]
+    judged: Sequence[str]
+    sensitivity: Sequence[Sensitivity]
+    summary: Sequence[SummaryRow]
 
 
 class Table(NamedTuple):
@@ -38,7 +55,7 @@ class _Video(NamedTuple):
     content: str
 
 
-def campaign_page(campaign: "Campaign", title: str, videos: Mapping[int, str | Path]) -> str:
+def campaign_page(campaign: Facts, title: str, videos: Mapping[int, str | Path]) -> str:
     """Return the HTML page: nothing in it refers to another file or to the network.
 
     Args:
@@ -56,23 +73,23 @@ def campaign_page(campaign: "Campaign", title: str, videos: Mapping[int, str | P
     return template.render(
         title=title or default_title(campaign.settings),
         campaign=campaign,
-        failures=campaign.failures(),
-        worst=[(outcome, _reasons(outcome)) for outcome in campaign.worst(WORST)],
-        videos=list(_videos(campaign, videos)),
-        sensitivity=sensitivity_table(campaign),
-        summary=summary_table(campaign),
-        figures=campaign_figures(campaign.outcomes, campaign.judged_metrics()),
+        failures=campaign.failures,
+        worst=[(outcome, _reasons(outcome)) for outcome in campaign.worst[:WORST]],
+        videos=list(_videos(campaign.outcomes, videos)),
+        sensitivity=sensitivity_table(campaign.sensitivity),
+        summary=summary_table(campaign.summary),
+        figures=campaign_figures(campaign.outcomes, campaign.judged),
         versions=package_versions(),
     )
 
 
-def campaign_html(campaign: "Campaign") -> str:
+def campaign_html(
+    heading: str, outcomes: Sequence[Outcome], judged: Sequence[str], summary: Sequence[SummaryRow]
+) -> str:
     """Return the judged metrics as a table for a notebook, and one plot."""
-    judged = set(campaign.judged_metrics())
-    table = summary_table(campaign, judged)
-    heading = f"{default_title(campaign.settings)}: {campaign.headline}"
+    table = summary_table([row for row in summary if row.metric in judged])
     shown = html_rows(heading, table.headings, table.rows)
-    plot = next(campaign_plots(campaign.outcomes, campaign.judged_metrics()), None)
+    plot = next(campaign_plots(outcomes, judged), None)
     return shown if plot is None else shown + picture(plot[0], plot[2])
 
 
@@ -82,8 +99,8 @@ def default_title(settings: Mapping[str, str]) -> str:
     return f"Campaign: {names[0]} on {names[1]}" if all(names) else "Campaign"
 
 
-def summary_table(campaign: "Campaign", names: set[str] | None = None) -> Table:
-    """Return one row for each metric, or for those of these names."""
+def summary_table(summary: Sequence[SummaryRow]) -> Table:
+    """Return one row for each metric."""
     headings = ("Metric", "Median", "Worst", "In case", "Limit", "Failed")
     rows = [
         (
@@ -94,13 +111,12 @@ def summary_table(campaign: "Campaign", names: set[str] | None = None) -> Table:
             "" if row.limit is None else value_text(row.metric, row.limit),
             "" if row.failed is None else str(row.failed),
         )
-        for row in campaign.summary()
-        if names is None or row.metric in names
+        for row in summary
     ]
     return filled_columns(headings, rows, words=1)
 
 
-def sensitivity_table(campaign: "Campaign") -> Table:
+def sensitivity_table(sensitivity: Sequence[Sensitivity]) -> Table:
     """Return one row for each metric and parameter, without columns that the design lacks."""
     headings = (
         "Metric", "Parameter", "Correlation", "With size", "p-value", "Regression",
@@ -117,7 +133,7 @@ def sensitivity_table(campaign: "Campaign") -> Table:
             number_text(row.sobol_first),
             number_text(row.sobol_total),
         )
-        for row in campaign.sensitivity()
+        for row in sensitivity
     ]
     return filled_columns(headings, rows, words=2)
 
@@ -133,13 +149,13 @@ def _reasons(outcome: Outcome) -> str:
     return "; ".join((*outcome.events, *map(metric_text, outcome.failed)))
 
 
-def _videos(campaign: "Campaign", paths: Mapping[int, str | Path]) -> Iterator[_Video]:
-    outcomes = {outcome.number: outcome for outcome in campaign.outcomes}
+def _videos(outcomes: Sequence[Outcome], paths: Mapping[int, str | Path]) -> Iterator[_Video]:
+    by_number = {outcome.number: outcome for outcome in outcomes}
     for number, path in paths.items():
-        if number not in outcomes:
+        if number not in by_number:
             raise ProblemError(f"{path} shows case {number}, which this campaign has not run")
         try:
             content = Path(path).read_bytes()
         except OSError as error:
             raise ProblemError(f"cannot read the video {path}: {error.strerror}") from error
-        yield _Video(outcomes[number], base64.b64encode(content).decode("ascii"))
+        yield _Video(by_number[number], base64.b64encode(content).decode("ascii"))

@@ -17,7 +17,12 @@ from mbcasadi.validation.campaigns.outcome import (
     sensitivities,
     worst_first,
 )
-from mbcasadi.validation.campaigns.page import campaign_html, campaign_page
+from mbcasadi.validation.campaigns.page import (
+    Facts,
+    campaign_html,
+    campaign_page,
+    default_title,
+)
 from mbcasadi.validation.campaigns.store import Store
 from mbcasadi.validation.metrics import NO_METRICS, passed, text
 from mbcasadi.validation.report import SummaryRow, campaign_table, summary_rows
@@ -59,7 +64,8 @@ class Campaign:
         return {"result": self.headline, "failures": self.failures()}
 
     def _repr_html_(self) -> str:
-        return campaign_html(self)
+        heading = f"{default_title(self.settings)}: {self.headline}"
+        return campaign_html(heading, self.outcomes, self.judged_metrics(), self.summary())
 
     @property
     def passed(self) -> bool | None:
@@ -165,7 +171,7 @@ class Campaign:
             ProblemError: a video cannot be read, or is of a case that was not run.
             MissingExtraError: jinja2 or matplotlib is not installed.
         """
-        return campaign_page(self, title, videos or {})
+        return campaign_page(self._facts(), title, videos or {})
 
     @checked
     def save(self, path: str | Path, *, videos: Mapping[int, str | Path] | None = None) -> Path:
@@ -202,6 +208,19 @@ class Campaign:
         for row in sorted(strong, key=lambda row: -row.strength)[:WORST]:
             lines.append(f"{text.metric_text(row.metric)} depends on {row}")
         return [*lines, *self.notes]
+
+    def _facts(self) -> Facts:
+        return Facts(
+            settings=self.settings,
+            passed=self.passed,
+            headline=self.headline,
+            outcomes=self.outcomes,
+            failures=self.failures(),
+            worst=worst_first(self.outcomes),
+            judged=self.judged_metrics(),
+            sensitivity=self.sensitivity(),
+            summary=self.summary(),
+        )
 
     def __str__(self) -> str:
         return "\n".join([self.headline, *(f"  {line}" for line in self.findings())])

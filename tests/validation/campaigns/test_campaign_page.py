@@ -98,13 +98,13 @@ def test_axes_have_units_and_histograms_show_data_and_limit(example):
 
 
 def test_tables_have_no_column_without_content(example):
-    table = sensitivity_table(example)
+    table = sensitivity_table(example.sensitivity())
     assert "Sobol, total" not in table.headings
     assert "With size" not in table.headings  # no parameter has both signs
     assert {len(row) for row in table.rows} == {len(table.headings)}
     signed = sampled_cases({"mass": (-0.2, 0.2)}, 16)
     both = done([1 + case.perturb["mass"] ** 2 for case in signed], signed)
-    assert "With size" in sensitivity_table(both).headings
+    assert "With size" in sensitivity_table(both.sensitivity()).headings
     assert filled_columns(("a", "b", "c"), [("x", "", "–"), ("y", "", "1")], 1) == (
         ["a", "c"], [False, True], [["x", "–"], ["y", "1"]],
     )  # fmt: skip
