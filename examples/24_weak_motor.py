@@ -6,7 +6,7 @@ command with the nearest motion, in a given measure: errors off the line have a 
 weight of those along the line. Inside the limits both are the same law, bit for bit. The plant is
 10 % heavier than their model, which lets the tool sink a little in any case.
 
-You will see the tool along and off its line, and the torque of the weak motor.
+You will see both laws side by side: the tool along and off its line, and the motors' torques.
 """
 
 import sys
@@ -16,8 +16,7 @@ import numpy as np
 import mbcasadi as mb
 from mbcasadi import models
 from mbcasadi.control import FrameTask, laws
-from mbcasadi.plots import curves_of, save_figure
-from mbcasadi.validation import Criteria
+from mbcasadi.validation import Criteria, Report, side_by_side
 
 MODEL = models.path("five_bar")
 LIMITS = [[-4.0, 4.0], [-15.0, 15.0]]  # N m
@@ -44,13 +43,15 @@ def main(figure: str | None = None) -> dict[str, dict[str, np.ndarray | float]]:
         )
 
     found: dict[str, dict[str, np.ndarray | float]] = {}
+    reports: dict[str, Report] = {}
     for name, law in {"clipped": clipped, "within limits": line_first}.items():
         options = {
             "reference": line,
             "perturb": {"mass": 0.1},
             "criteria": Criteria(settle=SETTLED),
         }
-        run = mb.validate(law, MODEL, DURATION, **options).runs[0]
+        reports[name] = mb.validate(law, MODEL, DURATION, **options)
+        run = reports[name].runs[0]
         error = -1e3 * run.recording.monitor["error"]
         late = run.recording.t > SETTLED
         along, off = np.sqrt(np.mean(error[late] ** 2, axis=0))
@@ -62,12 +63,7 @@ def main(figure: str | None = None) -> dict[str, dict[str, np.ndarray | float]]:
         print(f"({found[name]['largest']:.1f} mm at most); ", end="")
         print(f"{1e6 * run.metric('time.median'):.1f} µs a tick")
     if figure is not None:
-        for run in found.values():
-            run |= dict(
-                zip(("slide", "drop", "weak"), [*run["error"].T, run["u"][:, 0]], strict=True)
-            )
-        titles = {"off the line, mm": "drop", "along the line, mm": "slide"}
-        save_figure(figure, curves_of(found, titles | {"torque of the weak motor, N m": "weak"}))
+        side_by_side(reports, title="Weak motor").save(figure)
     return found
 
 

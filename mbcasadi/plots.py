@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.argument_kinds import checked
-from mbcasadi.errors import MissingExtraError, ProblemError
+from mbcasadi.errors import ProblemError
+from mbcasadi.extras import optional_module
 from mbcasadi.shapes import column, real_array, require_name
 
 if TYPE_CHECKING:
@@ -140,13 +141,10 @@ def _require(
 
 def empty_figure() -> "Figure":
     """Return a matplotlib figure without subplots."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MissingExtraError(
-            "a figure needs matplotlib, which is not installed: pip install 'mbcasadi[tools]'"
-        ) from error
-    return Figure(layout="constrained")
+    figure: Figure = optional_module("matplotlib.figure", "tools", "a figure").Figure(
+        layout="constrained"
+    )
+    return figure
 
 
 def _draw(axes: "Axes", curves: Curves, dashed: Sequence[str], log: bool) -> None:

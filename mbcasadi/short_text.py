@@ -10,7 +10,7 @@ first entries, matrices their shape, objects in them their names. HTML is escape
 files of others.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, fields, is_dataclass
 from enum import Enum
 from html import escape
@@ -42,7 +42,12 @@ def summarised(kind: type[T]) -> type[T]:
 
 
 def with_table(kind: type[T]) -> type[T]:
-    """Return the class with a table for notebooks, `_repr_html_`; its `repr` is its own."""
+    """Return the class with a table for notebooks, `_repr_html_`; its `repr` is its own.
+
+    A class that has a `_repr_html_` keeps it.
+    """
+    if "_repr_html_" in vars(kind):
+        return kind
     changeable: Any = kind
     changeable._repr_html_ = lambda self: html_table(type(self).__name__, summary_of(self))
     return kind
@@ -96,6 +101,17 @@ def html_table(title: str, values: Mapping[str, object]) -> str:
         for name, value in values.items()
     )
     return f"<table><caption>{escape(title)}</caption><tbody>{rows}</tbody></table>"
+
+
+def html_rows(title: str, headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table with headings as HTML, escaped."""
+    left = "style='text-align:left'"
+    head = "".join(f"<th {left}>{escape(text)}</th>" for text in headings)
+    body = "".join(
+        f"<tr>{''.join(f'<td {left}>{escape(text)}</td>' for text in row)}</tr>" for row in rows
+    )
+    caption = f"<caption {left}>{escape(title)}</caption>"
+    return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def cut(text: str, longest: int) -> str:

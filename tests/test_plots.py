@@ -66,5 +66,5 @@ def test_what_cannot_be_drawn_is_refused(tmp_path):
 
 def test_a_missing_matplotlib_is_named_with_the_extra(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'mbcasadi\[tools\]'"):
+    with pytest.raises(MissingExtraError, match=r'pip install "mbcasadi\[tools\]"'):
         save_figure(tmp_path / "curves.png", CURVES)

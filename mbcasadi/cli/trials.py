@@ -4,7 +4,7 @@ import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
@@ -126,6 +126,7 @@ def campaign(
     dask: Annotated[str | None, typer.Option(help="Address of a Dask scheduler to run on.")] = None,
 ) -> None:
     """Run one controller's generated C in many plants with random errors."""
+    from mbcasadi.plant.video import require_video
     from mbcasadi.validation import ReportOptions
     from mbcasadi.validation.spec import cases_of_spec, run_case
 
@@ -136,6 +137,8 @@ def campaign(
     page = output.report is not None and output.report.suffix == ".html"
     if single.videos and (not page or single.case is not None):
         raise ProblemError("--videos are shown in the page of a campaign: --report FILE.html")
+    if single.videos:
+        require_video(Path("case.mp4"))  # now, not behind all runs
     if single.case is None:
         with _kept(running.store), _executor(dask) as executor:
             options = vars(running) | {"executor": executor}
@@ -163,6 +166,8 @@ def _run_all(
 
     with console.progress(output.quiet) as progress, TemporaryDirectory() as folder:
         result = run_campaign(spec, path, cases, progress=progress, **options)
+        command = {"command": shlex.join(_words())}
+        result = replace(result, settings={**result.settings, **command})
         if output.report is not None:
             shown = film_worst(spec, path, cases, result, videos, Path(folder), progress=progress)
             progress("writing the report", 1.0)
@@ -193,10 +198,15 @@ def _campaign_items(result: "Campaign") -> Iterator[str | Table]:
     """Yield what is printed of a campaign, with the commands that run its worst cases again."""
     yield result.table()
     yield from result.findings()
-    again = shlex.join(["mbcasadi", *_of_one_case(sys.argv[1:]), "--case"])
+    again = shlex.join([*_of_one_case(_words()), "--case"])
     for each in result.worst(3) if result.failures() else ():
         if each.passed is False:
             yield f"again: {again} {each.number}"
+
+
+def _words() -> list[str]:
+    """Return the words of the command line."""
+    return ["mbcasadi", *sys.argv[1:]]
 
 
 def _of_one_case(arguments: list[str]) -> list[str]:

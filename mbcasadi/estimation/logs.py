@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.argument_kinds import checked, require_fields
-from mbcasadi.errors import MissingExtraError, ProblemError, ShapeError, UnknownNameError
+from mbcasadi.errors import ProblemError, ShapeError, UnknownNameError
+from mbcasadi.extras import require_extra
 from mbcasadi.readable_signatures import readable_fields
 from mbcasadi.shapes import real_array, require_name, require_positive
 from mbcasadi.short_text import summarised
@@ -177,14 +178,11 @@ def _read_npz(path: Path, time: str, unit: float) -> SensorLog:
 
 
 def _read_mcap(path: Path, _: str, __: float) -> SensorLog:
-    try:
-        from mcap.exceptions import McapError
-        from mcap.reader import make_reader
-        from mcap_ros2.decoder import DecoderFactory
-    except ImportError as error:
-        raise MissingExtraError(
-            "reading MCAP needs mcap and mcap-ros2-support: pip install 'mbcasadi[mcap]'"
-        ) from error
+    require_extra("mcap", "reading MCAP", "mcap", "mcap_ros2")
+    from mcap.exceptions import McapError
+    from mcap.reader import make_reader
+    from mcap_ros2.decoder import DecoderFactory
+
     factory = DecoderFactory()
     collected: dict[str, list[tuple[float, float]]] = {}
     try:

@@ -1,6 +1,5 @@
 """Videos of a motion, and its playback in MuJoCo's viewer."""
 
-import importlib.util
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.argument_kinds import checked, require_fields
-from mbcasadi.errors import MissingExtraError, ProblemError, RenderingError, ShapeError
+from mbcasadi.errors import ProblemError, RenderingError, ShapeError
+from mbcasadi.extras import require_extra
 from mbcasadi.plant.api import Source, compile_model
 from mbcasadi.plant.draw import render
 from mbcasadi.plant.mocap import mocap_rows
@@ -117,12 +117,7 @@ def require_video(path: Path) -> None:
         raise ProblemError(f"{path}: a video is written as {' or '.join(FORMATS)}")
     if not path.absolute().parent.is_dir():
         raise ProblemError(f"cannot write {path}: there is no folder {path.absolute().parent}")
-    missing = [name for name in FORMATS[path.suffix] if importlib.util.find_spec(name) is None]
-    if missing:
-        raise MissingExtraError(
-            f"a video as {path.suffix} needs {' and '.join(missing)}, which is not installed: "
-            "pip install 'mbcasadi[video]'"
-        )
+    require_extra("video", f"a video as {path.suffix}", *FORMATS[path.suffix])
 
 
 def poses_between(model: mujoco.MjModel, t: ArrayLike, q: ArrayLike, step: float) -> Array:

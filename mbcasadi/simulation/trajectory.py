@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.argument_kinds import checked
-from mbcasadi.errors import MissingExtraError, SimulationError
+from mbcasadi.errors import SimulationError
+from mbcasadi.extras import optional_module
 from mbcasadi.short_text import summarised
 from mbcasadi.simulation.events import EventRecord
 
@@ -114,14 +115,8 @@ class Trajectory:
         Raises:
             MissingExtraError: matplotlib is not installed.
         """
-        try:
-            from matplotlib.figure import Figure
-        except ImportError as error:
-            raise MissingExtraError(
-                "Trajectory.plot needs matplotlib, which is not installed: "
-                "pip install 'mbcasadi[tools]'"
-            ) from error
-        figure = Figure(figsize=(8, 9), layout="constrained")
+        module = optional_module("matplotlib.figure", "tools", "Trajectory.plot")
+        figure: Figure = module.Figure(figsize=(8, 9), layout="constrained")
         axes = figure.subplots(4, 1, sharex=True)
         for axis, (label, values) in zip(axes, _panels(self).items(), strict=True):
             axis.plot(self.t, values, linewidth=1)

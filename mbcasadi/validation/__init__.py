@@ -58,7 +58,7 @@ from mbcasadi.validation.metrics import (
     Verdict,
 )
 from mbcasadi.validation.precision import Distribution, PrecisionReport, compare_precision
-from mbcasadi.validation.report import Report, ReportOptions
+from mbcasadi.validation.report import Report, ReportOptions, SideBySide, side_by_side
 from mbcasadi.validation.run import Condition, Run, WhatIf
 from mbcasadi.validation.trial import Trial
 from mbcasadi.validation.validate import validate
@@ -98,6 +98,7 @@ __all__ = [
     "Sensitivity",
     "SensorErrors",
     "SharedLibrary",
+    "SideBySide",
     "Softness",
     "TrackingStatistics",
     "Trial",
@@ -113,6 +114,7 @@ __all__ = [
     "sampled_cases",
     "save_recording",
     "shared_library",
+    "side_by_side",
     "validate",
 ]
 

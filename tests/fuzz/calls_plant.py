@@ -148,6 +148,7 @@ def calls_of_validation():
     sensing = validation.Sensing(ex.state_filter())
     return {
         home + "Case": {"seed": 0},
+        home + "Campaign": {"outcomes": done.campaign.outcomes, "planned": 1},
         home + "Campaign.save": own | {"path": ex.folder() / "campaign.json"},
         home + "Campaign.sensitivity": own,
         home + "Campaign.to_html": own,
@@ -187,6 +188,13 @@ def calls_of_validation():
         home + "Push": {"body": "crank", "force": np.ones(3), "start": 0.0, "stop": 0.1},
         home + "ReportOptions": {},
         home + "ScenarioOptions": {},
+        home + "Report": {"runs": report.runs},
+        home + "side_by_side": {"reports": {"a": report, "b": report}},
+        home + "SideBySide": {"reports": {"a": report, "b": report}},
+        home + "SideBySide.save": {
+            "self": validation.side_by_side({"a": report, "b": report}),
+            "path": ex.folder() / "both.json",
+        },
         home + "Report.save": {"self": report, "path": ex.folder() / "report.json"},
         home + "Recording.later": {"self": report.runs[0].recording, "first": 1},
         home + "save_recording": {

@@ -1,7 +1,7 @@
 """A log of supervised ticks, as the C writes it: a header and a ring of records."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +40,7 @@ class TickLog:
         torn: records that were being written when the log was copied; they are left out.
         damaged: records whose sums are of other bytes: altered, or overwritten while they were
             copied; they are left out.
+        columns: name of an input or output → (name, unit) of each column, "" where it has none.
     """
 
     ticks: NDArray[np.int64]
@@ -53,6 +54,7 @@ class TickLog:
     build: str
     torn: int
     damaged: int
+    columns: dict[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
 
     def _summary(self) -> dict[str, object]:
         return {
@@ -247,7 +249,14 @@ def tick_log(manifest: Manifest, raw: RawLog) -> TickLog:
         build=raw.build,
         torn=raw.torn,
         damaged=raw.damaged,
+        columns={s["name"]: _columns(s) for s in (*inputs, *outputs)},
     )
+
+
+def _columns(signal: SignalEntry) -> tuple[tuple[str, str], ...]:
+    nothing = [""] * signal["size"]
+    names, units = signal["components"] or nothing, signal["units"] or nothing
+    return tuple(zip(names, units, strict=True))
 
 
 def _by_name(signals: Sequence[SignalEntry], values: NDArray[Any]) -> dict[str, Array]:

@@ -29,6 +29,7 @@ from mbcasadi.control.regulators.operating_point import (
     place_of,
     require_linear,
 )
+from mbcasadi.control.regulators.poles_table import poles_html
 from mbcasadi.control.regulators.tangent import (
     TANGENT_RANK_TOL,
     Tangent,
@@ -84,6 +85,11 @@ class Linearization:
             "q": self.q,
             "largest real part of a pole": np.linalg.eigvals(self.dfdx).real.max(initial=-np.inf),
         }
+
+    def _repr_html_(self) -> str:
+        kind = "" if self.period is None else f", sampled every {self.period:g} s"
+        title = f"Linearization of {self.system.name}: nx = {self.nx}, nu = {self.nu}{kind}"
+        return poles_html(title, self.dfdx, self.period)
 
     @property
     def n_q(self) -> int:

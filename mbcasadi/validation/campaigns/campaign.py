@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 
 from mbcasadi.argument_kinds import checked, require_fields
@@ -129,30 +130,31 @@ def run_cases(
     kit = ready.kit
     if kit.controller.stays and (where.executor is not None or (where.jobs or 1) > 1):
         raise ProblemError(f"{kit.controller.stays}; expected jobs=1")
+    settings = ready.settings | {"begun": datetime.now().astimezone().isoformat(" ", "minutes")}
     store = None if where.store is None else Store(Path(where.store))
     try:
         done: list[Outcome] = []
         if store is not None:
             parts = kit.fingerprint() | {"cases": hash_of_cases(cases)[:16]}
-            store.begin(parts, cases, ready.notes)
+            store.begin(parts, cases, ready.notes, settings)
+            settings = store.settings()
             done = store.outcomes()
         known = {outcome.number for outcome in done}
         pending = [(k, case) for k, case in enumerate(cases) if k not in known]
         report.note("compiling C")
-        for outcomes in _outcomes(ready, pending, where) if pending else ():
+        for batch in _outcomes(ready, pending, where) if pending else ():
             if store is not None:
-                store.add(outcomes)
+                store.add(batch)
             begun = PROGRESS_CALLS * len(done) // len(cases)
-            done += outcomes
+            done += batch
             if PROGRESS_CALLS * len(done) // len(cases) == begun:
                 continue
             report(f"{len(done)} of {len(cases)} runs are done", len(done) / len(cases))
     finally:
         if store is not None:
             store.close()
-    return Campaign(
-        tuple(sorted(done, key=lambda outcome: outcome.number)), len(cases), ready.notes
-    )
+    outcomes = tuple(sorted(done, key=lambda outcome: outcome.number))
+    return Campaign(outcomes, len(cases), ready.notes, settings)
 
 
 def _outcomes(

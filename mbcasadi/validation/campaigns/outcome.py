@@ -155,7 +155,7 @@ def parameter_table(cases: Sequence[Case]) -> tuple[list[str], Array]:
     rows = [case.parameters for case in cases]
     names = list(dict.fromkeys(name for row in rows for name in row))
     table = np.array([[row.get(name, 0.0) for name in names] for row in rows]).reshape(
-        -1, len(names)
+        len(rows), len(names)
     )
     varied = np.flatnonzero(np.ptp(table, axis=0) > 0) if len(rows) else np.zeros(0, dtype=int)
     return [names[i] for i in varied], table[:, varied]

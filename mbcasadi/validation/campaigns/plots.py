@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from mbcasadi.inline_svg import COLORS, LIMIT
 from mbcasadi.validation.campaigns.outcome import Outcome, parameter_table, pass_rate
 from mbcasadi.validation.metrics import METRICS, base_name
 from mbcasadi.validation.metrics.text import metric_text
 from mbcasadi.validation.report.figures import Figure, plain_figures
-from mbcasadi.validation.report.plots import COLORS, LIMIT, Draw
+from mbcasadi.validation.report.plots import Draw
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,6 +23,14 @@ COLUMNS = 30  # of a histogram
 MOST_PLOTS = 6  # of a kind
 MOST_POINTS = 1500
 SHARE = 100.0  # from a share to per cent
+WIDE = 20.0  # ratio of the ends of a histogram from which on its axis is logarithmic
+PARAMETER_UNITS = {
+    "delay": "ticks",
+    "start_error": "rad or m",
+    "disturbance": "of the disturbance",
+    "com": "half-lengths of a body",
+}
+"""Units of parameters that are no relative errors."""
 
 
 def campaign_figures(outcomes: Sequence[Outcome], judged: Sequence[str]) -> list[Figure]:
@@ -34,10 +43,12 @@ def campaign_figures(outcomes: Sequence[Outcome], judged: Sequence[str]) -> list
     Raises:
         MissingExtraError: matplotlib is not installed.
     """
-    return plain_figures(_content(outcomes, judged), "campaign")
+    return plain_figures(campaign_plots(outcomes, judged), "campaign")
 
 
-def _content(outcomes: Sequence[Outcome], judged: Sequence[str]) -> Iterator[tuple[str, str, Draw]]:
+def campaign_plots(
+    outcomes: Sequence[Outcome], judged: Sequence[str]
+) -> Iterator[tuple[str, str, Draw]]:
     """Yield title, caption and drawing of each plot."""
     passed = np.array([outcome.passed is True for outcome in outcomes])
     names, table = parameter_table([outcome.case for outcome in outcomes])
@@ -57,7 +68,8 @@ def _content(outcomes: Sequence[Outcome], judged: Sequence[str]) -> Iterator[tup
         limits = [v.limit for o in outcomes for v in o.verdicts if v.metric == name]
         if np.isfinite(values).sum() > 1 and np.ptp(values[np.isfinite(values)]) > 0:
             caption = "Number of runs; the limit is dotted."
-            draw = partial(_histogram, name=name, values=values, limit=limits[0])
+            unit = next((m.unit for o in outcomes for m in o.metrics if m.name == name), "")
+            draw = partial(_histogram, name=name, unit=unit, values=values, limit=limits[0])
             yield metric_text(name), caption, draw
 
 
@@ -87,9 +99,10 @@ def _rates(axes: "Axes", name: str, values: Array, passed: NDArray[np.bool_]) ->
     low = middle - SHARE * np.array([rate.low for rate in rates])
     high = SHARE * np.array([rate.high for rate in rates]) - middle
     errors = np.maximum([low, high], 0.0)
-    axes.errorbar(centres[shown], middle, errors, fmt="o-", color=COLORS[0], capsize=3)
+    label, scale = parameter_axis(name)
+    axes.errorbar(scale * centres[shown], middle, errors, fmt="o-", color=COLORS[0], capsize=3)
     axes.set_ylim(-4, 104)
-    axes.set_xlabel(name)
+    axes.set_xlabel(label)
     axes.set_ylabel("runs that passed / %")
 
 
@@ -98,19 +111,37 @@ def _scatter(
 ) -> None:
     """Draw the cases over two parameters."""
     step = max(1, -(-len(points) // MOST_POINTS))
+    labels, scales = zip(*map(parameter_axis, names), strict=True)
+    points = points * np.array(scales)
     good, bad = points[passed][::step], points[~passed][::step]
     axes.plot(*good.T, ".", color=COLORS[0], markersize=4, alpha=0.6)
     axes.plot(*bad.T, "x", color=LIMIT, markersize=4, alpha=0.7)
-    axes.set_xlabel(names[0])
-    axes.set_ylabel(names[1])
+    axes.set_xlabel(labels[0])
+    axes.set_ylabel(labels[1])
 
 
-def _histogram(axes: "Axes", name: str, values: Array, limit: float) -> None:
-    """Draw the distribution of a metric and its limit."""
-    finite = values[np.isfinite(values)]
+def _histogram(axes: "Axes", name: str, unit: str, values: Array, limit: float) -> None:
+    """Draw the distribution of a metric and its limit, both in view."""
     kind = METRICS.get(base_name(name))
     scale = SHARE if kind is not None and kind.quantity == "share" else 1.0
-    axes.hist(scale * finite, bins=COLUMNS, color=COLORS[0])
-    axes.axvline(scale * limit, color=LIMIT, linestyle=":", linewidth=1.2)
-    axes.set_xlabel(metric_text(name) + (" / %" if scale == SHARE else ""))
+    data, bound = scale * values[np.isfinite(values)], scale * limit
+    low, high = float(data.min()), float(data.max())
+    if np.isfinite(bound):
+        low, high = min(low, bound), max(high, bound)
+        axes.axvline(bound, color=LIMIT, linestyle=":", linewidth=1.2)
+    if low > 0 and high > WIDE * low:
+        axes.set_xscale("log")
+        edges = np.geomspace(low, high, COLUMNS + 1)
+    else:
+        edges = np.linspace(low, high, COLUMNS + 1)
+    axes.hist(data, bins=list(edges), color=COLORS[0])
+    axes.locator_params(axis="y", integer=True)
+    unit = "%" if scale == SHARE else unit
+    axes.set_xlabel(metric_text(name) + (f" / {unit}" if unit else ""))
     axes.set_ylabel("runs")
+
+
+def parameter_axis(name: str) -> tuple[str, float]:
+    """Return the label of a parameter's axis, with its unit, and the factor of its values."""
+    unit = PARAMETER_UNITS.get(name)
+    return (f"error of {name} / %", SHARE) if unit is None else (f"{name} / {unit}", 1.0)

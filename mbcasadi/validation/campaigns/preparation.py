@@ -36,11 +36,13 @@ class Ready(NamedTuple):
         kit: what its cases share.
         law: the controller, where it runs in this process already.
         notes: on conditions that were not given, and on what is not reported.
+        settings: model, controller, what ran, duration.
     """
 
     kit: Kit
     law: Runnable | None
     notes: tuple[str, ...]
+    settings: dict[str, str]
 
 
 @contextmanager
@@ -77,7 +79,13 @@ def prepared(
         shared = replace(trial, reference=ready.reference, scenario=scenario)
         kit = make_kit(given, compiled, shared, len(cases))
         notes = (*ready.notes, *_notes_on(given, kit))
-        yield Ready(kit, None if kit.controller.has_state else law, notes)
+        settings = {
+            "model": ready.plant.name,
+            "controller": given.controller.name,
+            "what ran": given.kind,
+            "duration": f"{trial.duration:g} s",
+        }
+        yield Ready(kit, None if kit.controller.has_state else law, notes, settings)
 
 
 def _require_cases(cases: Sequence[Case], trial: Trial) -> None:

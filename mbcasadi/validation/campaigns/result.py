@@ -1,12 +1,11 @@
 """The result of a campaign: all outcomes, and what they say."""
 
-import base64
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from mbcasadi.argument_kinds import checked
+from mbcasadi.argument_kinds import checked, require_fields
 from mbcasadi.errors import ProblemError
 from mbcasadi.shapes import require_whole
 from mbcasadi.short_text import with_table
@@ -18,11 +17,16 @@ from mbcasadi.validation.campaigns.outcome import (
     sensitivities,
     worst_first,
 )
-from mbcasadi.validation.campaigns.plots import campaign_figures
+from mbcasadi.validation.campaigns.page import (
+    Facts,
+    campaign_html,
+    campaign_page,
+    default_title,
+)
 from mbcasadi.validation.campaigns.store import Store
 from mbcasadi.validation.metrics import NO_METRICS, passed, text
 from mbcasadi.validation.report import SummaryRow, campaign_table, summary_rows
-from mbcasadi.validation.report.pages import Plain, json_text, page_template, plain_data, save_page
+from mbcasadi.validation.report.pages import Plain, json_text, plain_data, save_page
 from mbcasadi.validation.versions import package_versions
 
 if TYPE_CHECKING:
@@ -40,19 +44,28 @@ class Campaign:
     Attributes:
         outcomes: of the cases that were run.
         planned: number of cases of the campaign.
-        notes: on conditions that were not given, and on what is not reported; a store does not
-            keep them.
+        notes: on conditions that were not given, and on what is not reported.
+        settings: name → text of model, controller, duration and date; of the command, where one
+            ran it.
     """
 
     outcomes: tuple[Outcome, ...]
     planned: int
     notes: tuple[str, ...] = ()
+    settings: Mapping[str, str] = field(default_factory=dict, compare=False)
+
+    def __post_init__(self) -> None:
+        require_fields(self)
 
     def __repr__(self) -> str:
         return f"Campaign({self.headline})"
 
     def _summary(self) -> dict[str, object]:
         return {"result": self.headline, "failures": self.failures()}
+
+    def _repr_html_(self) -> str:
+        heading = f"{default_title(self.settings)}: {self.headline}"
+        return campaign_html(heading, self.outcomes, self.judged_metrics(), self.summary())
 
     @property
     def passed(self) -> bool | None:
@@ -129,6 +142,7 @@ class Campaign:
         return plain_data(
             {
                 "passed": self.passed,
+                "settings": dict(self.settings),
                 "planned": self.planned,
                 "pass_rate": asdict(self.pass_rate) if self.outcomes else None,
                 "failures": self.failures(),
@@ -146,20 +160,18 @@ class Campaign:
         return json_text(self.to_dict())
 
     @checked
-    def to_html(
-        self, title: str = "Campaign", videos: Mapping[int, str | Path] | None = None
-    ) -> str:
+    def to_html(self, title: str = "", videos: Mapping[int, str | Path] | None = None) -> str:
         """Return the campaign as one HTML page that refers to no other file.
 
         Args:
-            title: heading.
+            title: heading; controller and model by default.
             videos: number of a case → its `.mp4`, to be shown; see `case_report`.
 
         Raises:
             ProblemError: a video cannot be read, or is of a case that was not run.
             MissingExtraError: jinja2 or matplotlib is not installed.
         """
-        return _page(self, title, videos or {})
+        return campaign_page(self._facts(), title, videos or {})
 
     @checked
     def save(self, path: str | Path, *, videos: Mapping[int, str | Path] | None = None) -> Path:
@@ -197,59 +209,21 @@ class Campaign:
             lines.append(f"{text.metric_text(row.metric)} depends on {row}")
         return [*lines, *self.notes]
 
+    def _facts(self) -> Facts:
+        return Facts(
+            settings=self.settings,
+            passed=self.passed,
+            headline=self.headline,
+            outcomes=self.outcomes,
+            failures=self.failures(),
+            worst=worst_first(self.outcomes),
+            judged=self.judged_metrics(),
+            sensitivity=self.sensitivity(),
+            summary=self.summary(),
+        )
+
     def __str__(self) -> str:
         return "\n".join([self.headline, *(f"  {line}" for line in self.findings())])
-
-
-class _Video(NamedTuple):
-    """An mp4 on the page, as base64, with its case."""
-
-    outcome: Outcome
-    content: str
-
-
-def _page(campaign: Campaign, title: str, videos: Mapping[int, str | Path]) -> str:
-    """Return the HTML page: nothing in it refers to another file or to the network.
-
-    Args:
-        campaign: complete or not.
-        title: heading.
-        videos: number of a case → its `.mp4`.
-
-    Raises:
-        ProblemError: a video cannot be read, or is of a case that was not run.
-        MissingExtraError: jinja2 or matplotlib is not installed.
-    """
-    template = page_template(
-        "campaign.html.j2",
-        metric_text=text.metric_text,
-        verdict_word=text.verdict_word,
-        value_text=text.value_text,
-        number_text=text.number_text,
-    )
-    return template.render(
-        title=title,
-        campaign=campaign,
-        failures=campaign.failures(),
-        worst=campaign.worst(10),
-        videos=list(_videos(campaign, videos)),
-        sensitivity=campaign.sensitivity(),
-        summary=campaign.summary(),
-        figures=campaign_figures(campaign.outcomes, campaign.judged_metrics()),
-        versions=package_versions(),
-    )
-
-
-def _videos(campaign: Campaign, paths: Mapping[int, str | Path]) -> Iterator[_Video]:
-    outcomes = {outcome.number: outcome for outcome in campaign.outcomes}
-    for number, path in paths.items():
-        if number not in outcomes:
-            raise ProblemError(f"{path} shows case {number}, which this campaign has not run")
-        try:
-            content = Path(path).read_bytes()
-        except OSError as error:
-            raise ProblemError(f"cannot read the video {path}: {error.strerror}") from error
-        yield _Video(outcomes[number], base64.b64encode(content).decode("ascii"))
 
 
 @checked
@@ -263,6 +237,7 @@ def open_campaign(path: str | Path) -> Campaign:
         raise ProblemError(f"{path}: no such file; expected one that campaign(store=) wrote")
     store = Store(Path(path))
     try:
-        return Campaign(tuple(store.outcomes()), len(store.cases()), tuple(store.notes()))
+        notes, settings = tuple(store.notes()), store.settings()
+        return Campaign(tuple(store.outcomes()), len(store.cases()), notes, settings)
     finally:
         store.close()

@@ -15,10 +15,10 @@ from concurrent.futures import (
 )
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any, final
 
-from mbcasadi.errors import MissingExtraError, ProblemError
+from mbcasadi.errors import ProblemError
+from mbcasadi.extras import optional_module
 from mbcasadi.platforms import platform_of
 from mbcasadi.validation.campaigns.outcome import Outcome
 from mbcasadi.validation.campaigns.trials import BatchResult, Numbered, run_batch
@@ -143,13 +143,7 @@ def dask_executor(address: str) -> Iterator[Executor]:
         MissingExtraError: Dask is not installed.
         ProblemError: no scheduler answers at this address.
     """
-    try:
-        distributed: Any = import_module("distributed")
-    except ImportError as error:
-        raise MissingExtraError(
-            "a Dask cluster needs dask.distributed, which is not installed: "
-            "pip install 'mbcasadi[cluster]'"
-        ) from error
+    distributed = optional_module("distributed", "cluster", "a Dask cluster")
     try:
         client = distributed.Client(address, set_as_default=False)
     except (OSError, ValueError) as error:

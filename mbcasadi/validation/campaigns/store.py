@@ -20,6 +20,9 @@ from mbcasadi.validation.campaigns.outcome import Outcome
 from mbcasadi.validation.metrics import Metric, Verdict
 
 VERSION = "2"
+SETTING = "setting: "
+"""Begin of the names of parts that tell no campaign from another."""
+
 SCHEMA = """
 CREATE TABLE campaign (part TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE notes (place INTEGER PRIMARY KEY, note TEXT NOT NULL);
@@ -113,7 +116,11 @@ class Store:
             ) from error
 
     def begin(
-        self, fingerprint: Mapping[str, str], cases: Sequence[Case], notes: Sequence[str]
+        self,
+        fingerprint: Mapping[str, str],
+        cases: Sequence[Case],
+        notes: Sequence[str],
+        settings: Mapping[str, str],
     ) -> None:
         """Write what the campaign is; check it where the file is of an earlier run.
 
@@ -121,15 +128,24 @@ class Store:
             ProblemError: the file holds another campaign; the message says what differs.
         """
         parts = {"version": VERSION, **fingerprint}
-        known = {str(part): str(value) for part, value in self._read_rows("SELECT * FROM campaign")}
+        known = {n: value for n, value in self._parts().items() if not n.startswith(SETTING)}
         if known:
             _require_same(self.path, known, parts)
             return
+        parts |= {f"{SETTING}{name}": value for name, value in settings.items()}
         rows = [(n, case.seed, case.delay, case.to_json()) for n, case in enumerate(cases)]
         with self._writing() as connection:
             connection.executemany("INSERT INTO campaign VALUES (?, ?)", parts.items())
             connection.executemany("INSERT INTO notes VALUES (?, ?)", enumerate(notes))
             connection.executemany("INSERT INTO cases VALUES (?, ?, ?, ?)", rows)
+
+    def _parts(self) -> dict[str, str]:
+        return {str(part): str(value) for part, value in self._read_rows("SELECT * FROM campaign")}
+
+    def settings(self) -> dict[str, str]:
+        """Return model, controller, duration and date of the campaign as it began."""
+        parts = self._parts().items()
+        return {n.removeprefix(SETTING): value for n, value in parts if n.startswith(SETTING)}
 
     def add(self, outcomes: Iterable[Outcome]) -> None:
         """Write the outcomes of a batch in one transaction."""

@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.argument_kinds import checked
-from mbcasadi.errors import MissingExtraError, ProblemError
+from mbcasadi.errors import ProblemError
+from mbcasadi.extras import optional_module
 from mbcasadi.validation.closed_loop.columns import Columns
 from mbcasadi.validation.closed_loop.recording import Recording
 
@@ -203,14 +204,7 @@ def _read_hdf5(path: Path) -> Recording:
 
 
 def _h5py() -> Any:
-    try:
-        import h5py
-    except ImportError as error:
-        raise MissingExtraError(
-            "a recording as HDF5 needs h5py, which is not installed: pip install "
-            "'mbcasadi[hdf5]', or save it as .npz"
-        ) from error
-    return h5py
+    return optional_module("h5py", "hdf5", "a recording as HDF5", ", or save it as .npz")
 
 
 def parts_of(recording: Recording) -> dict[str, RecordingPart]:

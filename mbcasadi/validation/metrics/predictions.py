@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import NamedTuple
 
+import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
@@ -23,7 +24,7 @@ from mbcasadi.plant import Plant
 from mbcasadi.short_text import summarised
 from mbcasadi.validation.closed_loop import Recording
 from mbcasadi.validation.metrics.control_metrics import control_names
-from mbcasadi.validation.metrics.metric import Metric, named
+from mbcasadi.validation.metrics.metric import Metric, named, unit_scale
 from mbcasadi.validation.metrics.recorded_signals import StateComponents, evaluate_at_ticks
 from mbcasadi.validation.metrics.tracking_metrics import root_mean_square
 
@@ -34,6 +35,10 @@ DRAWN_PLANS = 12
 # Points of the path; fewer where each costs an evaluation of the controller's own rows.
 PATH_POINTS, OWN_PATH_POINTS = 800, 200
 MOST_PLANS = 200  # of one run; spread evenly over a longer one
+
+# Rows that move less than this share of their unit's scale (`unit_scale`) stand still: an error
+# over such a motion says nothing.
+SMALLEST_MOTION = 1e-5
 
 
 class Plans(NamedTuple):
@@ -70,6 +75,7 @@ class PredictionStatistics:
         name, unit: of the row: `q.`, `v.` and `u.` of a joint or motor, or the controller's own.
         rms, peak: of the error, over the ticks that are compared.
         motion: RMS of the row's displacement in the same time.
+        scale: of its unit: 1 rad, the extent of the model, both per second; 1 for other units.
     """
 
     name: str
@@ -77,6 +83,7 @@ class PredictionStatistics:
     rms: tuple[float, ...]
     peak: tuple[float, ...]
     motion: tuple[float, ...]
+    scale: float = 1.0
 
 
 @summarised
@@ -108,14 +115,16 @@ class Predictions:
         """Return the error of the states over their motion; NaN where nothing moves.
 
         `sqrt(Σ rms² / Σ motion²)` over the rows in one unit, then the worst unit: 0 is a perfect
-        prediction, 1 no better than to predict that nothing moves.
+        prediction, 1 no better than to predict that nothing moves. A unit whose rows move by less
+        than 1e-5 of its scale, RMS, is left out.
         """
         shares = []
         for unit in {row.unit for row in self.states}:
             rows = [row for row in self.states if row.unit == unit]
             error = np.linalg.norm([row.rms[lag] for row in rows])
             motion = np.linalg.norm([row.motion[lag] for row in rows])
-            shares += [float(error / motion)] if motion > 0 else []
+            least = SMALLEST_MOTION * rows[0].scale
+            shares += [float(error / motion)] if motion > least else []
         return max(shares, default=float("nan"))
 
     def to_dict(self) -> dict[str, object]:
@@ -170,8 +179,8 @@ def predictions(
         period=controller.period,
         horizon=N,
         delay=d,
-        states=_statistics(components.names, components.units, states),
-        controls=_statistics([f"u.{name}" for name in names], units, controls),
+        states=_statistics(components.names, components.units, states, plant.model),
+        controls=_statistics([f"u.{name}" for name in names], units, controls, plant.model),
         plans=int(plans.ticks.size),
         curves=plan_curves(controller, recording, components, plans),
     )
@@ -225,7 +234,7 @@ def _control_errors(
 
 
 def _statistics(
-    names: Sequence[str], units: Sequence[str], lags: Sequence[_Errors]
+    names: Sequence[str], units: Sequence[str], lags: Sequence[_Errors], model: mujoco.MjModel
 ) -> tuple[PredictionStatistics, ...]:
     """Return RMS and peak of each row at each lag."""
     return tuple(
@@ -237,6 +246,7 @@ def _statistics(
                 float(np.abs(lag.error[:, i]).max()) if len(lag.error) else np.nan for lag in lags
             ),
             motion=tuple(root_mean_square(lag.motion[:, i]) for lag in lags),
+            scale=unit_scale(model, unit) or 1.0,
         )
         for i, (name, unit) in enumerate(zip(names, units, strict=True))
     )

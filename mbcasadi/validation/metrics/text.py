@@ -5,12 +5,17 @@ import math
 from mbcasadi.codegen import TickTimes
 from mbcasadi.validation.metrics.criteria import JUDGED, Verdict
 from mbcasadi.validation.metrics.metric import METRICS, base_name, prefixed
+from mbcasadi.validation.metrics.predictions import Predictions
 
 ANSWERS = {
     "finished": "ran to its end",
     JUDGED: "something says what the motion should be; give a reference or criteria",
 }
 """Texts of `NO_METRICS`."""
+
+
+MOST_PERCENT = 10.0
+"""Shares from here on are written as multiples."""
 
 
 def verdict_word(passed: bool | None, failed: str = "failed") -> str:
@@ -36,7 +41,7 @@ def value_text(name: str, value: float) -> str:
     kind = METRICS.get(base_name(name))
     quantity = kind.quantity if kind is not None else "number"
     if quantity == "share":
-        return f"{100 * value:.3g} %"
+        return f"{100 * value:.3g} %" if abs(value) < MOST_PERCENT else f"{value:.3g} times"
     if quantity in {"length", "time"}:
         return prefixed(value, "m" if quantity == "length" else "s")
     return f"{value:.3g}"
@@ -68,6 +73,25 @@ def number_text(value: float) -> str:
 def bound_text(value: float) -> str:
     """Return a bound, or a dash where there is none."""
     return f"{value:.4g}" if math.isfinite(value) else "–"
+
+
+def plan_error_text(plans: Predictions, name: str) -> str:
+    """Return the error of plans over the motion; the largest RMS error where nothing moves.
+
+    Args:
+        plans: of the run.
+        name: of the lag.
+    """
+    lag = [*plans.lags].index(name)
+    share = plans.share(lag)
+    if not math.isnan(share):
+        return value_text(f"prediction.{name}", share)
+    rows = [row for row in plans.states if not math.isnan(row.rms[lag])]
+    if not rows:
+        return value_text(f"prediction.{name}", math.nan)
+    worst = max(rows, key=lambda row: row.rms[lag] / row.scale)
+    unit = f" {worst.unit}" if worst.unit else ""
+    return f"{worst.rms[lag]:.2g}{unit} at rest"
 
 
 def tick_phases(times: TickTimes) -> list[tuple[str, TickTimes]]:

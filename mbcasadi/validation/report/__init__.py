@@ -11,6 +11,7 @@ from mbcasadi.validation.report.frames import (
 from mbcasadi.validation.report.pages import plain_data
 from mbcasadi.validation.report.report import Report, ReportOptions
 from mbcasadi.validation.report.settings import run_settings
+from mbcasadi.validation.report.side_by_side import SideBySide, side_by_side
 from mbcasadi.validation.report.terminal import (
     SummaryRow,
     campaign_table,
@@ -22,6 +23,7 @@ __all__ = [
     "RenderedFrames",
     "Report",
     "ReportOptions",
+    "SideBySide",
     "SummaryRow",
     "campaign_table",
     "findings",
@@ -31,6 +33,7 @@ __all__ = [
     "render_plans",
     "run_notes",
     "run_settings",
+    "side_by_side",
     "summary_rows",
     "unreported_notes",
     "what_if_table",

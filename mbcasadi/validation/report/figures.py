@@ -1,48 +1,18 @@
 """The figures of a run, as inline SVG."""
 
-import io
 import json
-import re
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
-
+from mbcasadi.inline_svg import fit_axes, styled_figure, svg_text, thin_lines
 from mbcasadi.validation.report import plots, prediction_plots
-from mbcasadi.validation.report.pages import optional
 from mbcasadi.validation.report.plots import Draw, joint_content
 from mbcasadi.validation.run import Run
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as MatplotlibFigure
-
-LEFT, RIGHT, BOTTOM, TOP = 0.145, 0.985, 0.16, 0.945  # of the axes, as shares of the figure
-BELOW_LEGEND, WITHOUT_LEGEND = 0.87, 0.97  # tops of axes
-STYLE = {
-    "svg.fonttype": "none",
-    "text.parse_math": False,  # names of a model are no formulas
-    "font.family": "sans-serif",
-    "font.size": 9.0,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.edgecolor": "#9ca3af",
-    "axes.labelcolor": "#374151",
-    "axes.grid": True,
-    "grid.color": "#e5e7eb",
-    "grid.linewidth": 0.7,
-    "xtick.color": "#4b5563",
-    "ytick.color": "#4b5563",
-    "lines.linewidth": 1.3,
-    "legend.frameon": False,
-    "legend.fontsize": 8.0,
-    "figure.facecolor": "none",
-    "axes.facecolor": "none",
-}
 
 
 @dataclass(frozen=True)
@@ -62,6 +32,8 @@ class Figure:
 def figures(run: Run, prefix: str = "run") -> list[Figure]:
     """Return the figures that this run has data for.
 
+    Positions and velocities of joints are folded where the run has targets, whose errors say more.
+
     Args:
         run: of a report.
         prefix: of the ids of curves, unique on the page.
@@ -69,64 +41,54 @@ def figures(run: Run, prefix: str = "run") -> list[Figure]:
     Raises:
         MissingExtraError: matplotlib is not installed.
     """
+    joints = list(joint_content(run.recording))
+    shown = [] if run.tracking else [plot for field, plot in joints if field != "u"]
+    folded = [plot for field, plot in joints if run.tracking or field == "u"]
     result = []
-    overview = list(_content(run))
-    for i, (title, caption, draw) in enumerate([*overview, *joint_content(run.recording)]):
-        with _figure(f"{run.name}-{i}") as figure:
+    for i, (title, caption, draw) in enumerate([*_content(run), *shown, *folded]):
+        with styled_figure(f"{run.name}-{i}") as figure:
             axes = figure.add_subplot()
             draw(axes)
             thin_lines(axes)
-            top = BELOW_LEGEND if axes.get_legend() else WITHOUT_LEGEND
-            figure.subplots_adjust(left=LEFT, right=RIGHT, bottom=BOTTOM, top=top)
+            fit_axes(axes)
             marks = mark_lines(axes, f"{prefix}-{i}")
-            svg = svg_text(figure)
-        result.append(Figure(title, caption, svg, marks, i >= len(overview)))
-    return result
+            result.append(Figure(title, caption, svg_text(figure), marks))
+    first = len(result) - len(folded)
+    return result[:first] + [replace(each, joint=True) for each in result[first:]]
 
 
-def plain_figures(
-    content: Iterable[tuple[str, str, Draw]], prefix: str, left: float = LEFT
-) -> list[Figure]:
-    """Return figures without a legend and without values to hover over.
+def plain_figures(content: Iterable[tuple[str, str, Draw]], prefix: str) -> list[Figure]:
+    """Return figures without values to hover over.
 
     Args:
         content: title, caption and drawing of each.
         prefix: of the ids within their SVG, unique on the page.
-        left: of the axes, as a share of the figure.
 
     Raises:
         MissingExtraError: matplotlib is not installed.
     """
     result = []
     for i, (title, caption, draw) in enumerate(content):
-        with _figure(f"{prefix}-{i}") as figure:
-            draw(figure.add_subplot())
-            figure.subplots_adjust(left=left, right=RIGHT, bottom=BOTTOM, top=TOP)
+        with styled_figure(f"{prefix}-{i}") as figure:
+            axes = figure.add_subplot()
+            draw(axes)
+            fit_axes(axes)
             result.append(Figure(title, caption, svg_text(figure)))
     return result
 
 
-@contextmanager
-def _figure(salt: str) -> Iterator["MatplotlibFigure"]:
-    """Yield a new figure in our style; `salt` makes the ids of its SVG."""
-    style, module = (optional(f"matplotlib.{name}", "a plot") for name in ("style", "figure"))
-    with style.context(STYLE | {"svg.hashsalt": salt}):
-        yield module.Figure(figsize=(5.6, 3.0))
+def first_plot(run: Run) -> tuple[str, Draw] | None:
+    """Return title and drawing of the plot that says most: errors, else positions, else controls.
 
-
-def svg_text(figure: "MatplotlibFigure") -> str:
-    """Return a figure as the text of an SVG element."""
-    buffer = io.StringIO()
-    figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
-    text = buffer.getvalue()
-    text = text[text.index("<svg") :]
-    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
-    return re.sub(r'="[^"]*"', _to_hundredths, text)  # coordinates; the labels stay
-
-
-def _to_hundredths(attribute: re.Match[str]) -> str:
-    """Return an attribute with its numbers truncated to hundredths of a point."""
-    return re.sub(r"(\d\.\d\d)\d+", r"\1", attribute[0])
+    None for a run without ticks.
+    """
+    if not run.recording.ticks:
+        return None
+    joints = [plot for field, plot in joint_content(run.recording) if field == "q"]
+    plots_of_run = list(_content(run))
+    errors = [each for each in plots_of_run if each[0].startswith("Tracking error")]
+    best = [*errors, *joints, *plots_of_run]
+    return (best[0][0], best[0][2]) if best else None
 
 
 def _content(run: Run) -> Iterator[tuple[str, str, Draw]]:
@@ -137,9 +99,10 @@ def _content(run: Run) -> Iterator[tuple[str, str, Draw]]:
         if plots.moving_components(run, unit):
             caption = "Target dashed, motion solid."
             yield f"Targets and motion{suffix}", caption, partial(plots.targets, run=run, unit=unit)
-        caption = "Target minus motion; components with a constant target are grey."
+        caption = "Target minus motion, the largest first, further ones grey; rows that no "
+        caption += "criterion judges are not shown beside those that one does."
         yield f"Tracking error{suffix}", caption, partial(plots.errors, run=run, unit=unit)
-    caption = "Limits dotted; a control is clipped at its limit."
+    caption = "The largest first, the others grey; limits dotted, a control is clipped there."
     yield "Controls", caption, partial(plots.controls, run=run)
     yield from _plan_content(run)
     yield from _estimate_content(run)
@@ -149,7 +112,7 @@ def _content(run: Run) -> Iterator[tuple[str, str, Draw]]:
         caption = "Worst gap in MuJoCo, and the residual of our equations at the same states."
         yield "Closure of the loops", caption, partial(plots.closure, run=run)
     if record.contact_names:
-        caption = "Force of the floor on each contact in MuJoCo; dashed: planned."
+        caption = "Force of the floor on each contact in MuJoCo, largest first; dashed: planned."
         yield "Normal forces", caption, partial(plots.normals, run=run)
         caption = (
             "1 - |f_t| / (mu f_n), 0 where it slides, with the friction of the plant; dashed: of "
@@ -188,36 +151,6 @@ def _plan_content(run: Run) -> Iterator[tuple[str, str, Draw]]:
         return
     caption = "What acted solid; some of the plans dashed, limits dotted."
     yield "Planned controls", caption, partial(prediction_plots.controls, run=run)
-
-
-Array = NDArray[np.float64]
-
-MOST_POINTS = 700  # of one line; more would only make the page heavy
-
-
-def thin_lines(axes: "Axes", most: int = MOST_POINTS) -> None:
-    """Leave at most about `most` points of each line, its extremes among them."""
-    for line in axes.get_lines():
-        x, y = (np.asarray(data, dtype=float) for data in line.get_data())
-        if len(x) > most:
-            kept = extremes(y, most // 2)
-            line.set_data(x[kept], y[kept])
-
-
-def extremes(y: Array, buckets: int) -> NDArray[np.int64]:
-    """Return sorted indices of the ends, and of the least and largest value of each bucket.
-
-    A bucket with NaN keeps one of them, where the line has a gap.
-    """
-    kept = {0, len(y) - 1}
-    for part in np.array_split(np.arange(len(y)), buckets):
-        values = y[part]
-        missing = np.isnan(values)
-        if missing.any():
-            kept.add(int(part[np.argmax(missing)]))
-        if not missing.all():
-            kept |= {int(part[np.nanargmin(values)]), int(part[np.nanargmax(values)])}
-    return np.array(sorted(kept), dtype=np.int64)
 
 
 def mark_lines(axes: "Axes", prefix: str) -> str:

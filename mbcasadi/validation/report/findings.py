@@ -1,6 +1,5 @@
 """What a reader should know of a run beside its criteria, in sentences."""
 
-import math
 from collections.abc import Iterator
 
 from mbcasadi.description import Controller
@@ -8,7 +7,7 @@ from mbcasadi.description.controller import UNREPORTED
 from mbcasadi.plant import Plant
 from mbcasadi.validation.closed_loop import Recording, Runnable, Scenario
 from mbcasadi.validation.metrics import StatusRow
-from mbcasadi.validation.metrics.text import tick_count, value_text
+from mbcasadi.validation.metrics.text import plan_error_text, tick_count, value_text
 from mbcasadi.validation.run import Run, delay_ticks, servo_notes, wrong_rates
 
 
@@ -52,12 +51,13 @@ def _late_ticks(run: Run) -> Iterator[str]:
 
 
 def _plan_errors(run: Run) -> Iterator[str]:
-    errors = []
-    for name, text in (("next", "one sample ahead"), ("end", "at the end of the horizon")):
-        error = run.metric(f"prediction.{name}")
-        errors += [] if math.isnan(error) else [f"{_share(error)} {text}"]
-    if errors:
-        yield f"error of the plans, of the motion: {', '.join(errors)}"
+    if run.predictions is not None:
+        ahead = plan_error_text(run.predictions, "next")
+        end = plan_error_text(run.predictions, "end")
+        yield (
+            f"error of the plans, of the motion: {ahead} one sample ahead, {end} at the end of the "
+            "horizon"
+        )
 
 
 def _share(value: float) -> str:

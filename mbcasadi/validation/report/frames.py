@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.errors import MissingExtraError, RenderingError
+from mbcasadi.extras import optional_module
 from mbcasadi.plant import Observer, Plant, draw_frames, save_video
 from mbcasadi.plant.viewer import live_viewer
 from mbcasadi.validation.closed_loop import Recording
 from mbcasadi.validation.metrics import OuterPlans
-from mbcasadi.validation.report.pages import optional
 from mbcasadi.validation.report.report import ReportOptions
 
 FRAMES = 6  # of one run
@@ -122,5 +122,5 @@ def observer_of(report: ReportOptions, plant: Plant) -> Iterator[Observer | None
 
 def _png(image: NDArray[np.uint8]) -> bytes:
     buffer = io.BytesIO()
-    optional("matplotlib.image", "a picture").imsave(buffer, image, format="png")
+    optional_module("matplotlib.image", "tools", "a picture").imsave(buffer, image, format="png")
     return buffer.getvalue()

@@ -42,6 +42,7 @@ def page(runs: Sequence[Run], title: str, versions: Mapping[str, str]) -> str:
         number_text=text.number_text,
         bound_text=text.bound_text,
         tick_count=text.tick_count,
+        plan_error_text=text.plan_error_text,
         all_status_rows=all_status_rows,
         explained=explained,
         verdict_word=text.verdict_word,

@@ -1,38 +1,19 @@
 """What self-contained pages and data files of reports need: templates, optional packages, JSON."""
 
-import importlib
 import json
 import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from mbcasadi.errors import MissingExtraError, ProblemError
+from mbcasadi.errors import ProblemError
+from mbcasadi.extras import optional_module
 from mbcasadi.text_files import write_whole
 
 if TYPE_CHECKING:
     from jinja2 import Template
-
-
-def optional(module: str, purpose: str) -> Any:
-    """Return an optional module.
-
-    Args:
-        module: its name.
-        purpose: what requires it, for the message.
-
-    Raises:
-        MissingExtraError: it is not installed; the message gives the extra.
-    """
-    try:
-        return importlib.import_module(module)
-    except ImportError as error:
-        package = module.split(".")[0]
-        raise MissingExtraError(
-            f"{purpose} needs {package}, which is not installed: pip install 'mbcasadi[tools]'"
-        ) from error
 
 
 def save_page(
@@ -64,7 +45,7 @@ def page_template(name: str, **functions: object) -> "Template":
     Raises:
         MissingExtraError: jinja2 is not installed.
     """
-    jinja2 = optional("jinja2", "an HTML report")
+    jinja2 = optional_module("jinja2", "tools", "an HTML report")
     packages = ("mbcasadi.validation.report", "mbcasadi.validation.campaigns")
     environment = jinja2.Environment(
         loader=jinja2.ChoiceLoader([jinja2.PackageLoader(package) for package in packages]),

@@ -1,12 +1,13 @@
 """Functions that draw one plot of a run each, on given axes."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mbcasadi.inline_svg import COLORS, HEIGHT, LIMIT
 from mbcasadi.validation.closed_loop import Columns, Recording
 from mbcasadi.validation.metrics import active_contacts, plant_margin, predicted_margin
 from mbcasadi.validation.run import Run
@@ -17,33 +18,26 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 Draw: TypeAlias = "Callable[[Axes], None]"
 
-COLORS = ("#2458a0", "#d2691e", "#2e8b57", "#8a4f9e", "#b5952a", "#c0392b", "#3d9db3", "#6b7280")
-LIMIT = "#9b1c1c"
-MOST_LINES = 12  # of one plot
+MOST_LINES = len(COLORS)  # of one plot, with a colour each; further ones are grey
+GREY = "#d1d5db"
 MOST_TARGETS = 6  # of one plot, two lines each
 LEGEND_WIDTH = 78  # characters above one plot
 LEGEND_HANDLE = 6  # characters that a line and its gap take
+LEGEND_ROW = 0.17  # inches
 
 
-def label_axes(axes: "Axes", ylabel: str, *, legend: bool, named: bool = False) -> None:
-    """Label the axes, and put the legend above them; `named` also where it has one line."""
+def label_axes(axes: "Axes", ylabel: str) -> None:
+    """Label the axes, and put a legend of all named lines above them."""
     axes.set_xlabel("t / s")
     axes.set_ylabel(ylabel)
     axes.margins(x=0)
-    if legend:
-        _legend(axes, 1 if named else 2)
-
-
-def _legend(axes: "Axes", fewest: int) -> None:
-    """Put the legend above the axes, in at most two rows that fit the width."""
-    handles, labels = axes.get_legend_handles_labels()
-    if len(labels) < fewest:
+    labels = axes.get_legend_handles_labels()[1]
+    if not labels:
         return
     columns = max(1, LEGEND_WIDTH // (max(map(len, labels)) + LEGEND_HANDLE))
-    shown = slice(0, 2 * columns)
+    rows = -(-len(labels) // columns)
+    axes.figure.set_figheight(HEIGHT + LEGEND_ROW * rows)  # type: ignore[union-attr]
     axes.legend(
-        handles[shown],
-        labels[shown],
         ncols=columns,
         loc="lower left",
         bbox_to_anchor=(0.0, 1.0),
@@ -52,6 +46,31 @@ def _legend(axes: "Axes", fewest: int) -> None:
         columnspacing=1.0,
         labelspacing=0.2,
     )
+
+
+def draw_largest(
+    axes: "Axes", t: Array, values: Array, names: Sequence[str], size: Array | None = None
+) -> list[int]:
+    """Draw the columns with the largest values in a colour each, the others grey; in that order.
+
+    Args:
+        axes: of the plot.
+        t: (nt,) s.
+        values: (nt, n).
+        names: of the columns, for the legend.
+        size: (n,) what is large; the largest absolute value by default.
+
+    Returns:
+        The columns with a colour, in its order.
+    """
+    if size is None:
+        size = np.nan_to_num(np.abs(values)).max(axis=0, initial=0.0)
+    order = [int(i) for i in np.argsort(-size, kind="stable")]
+    for i in order[MOST_LINES:]:
+        axes.plot(t, values[:, i], color=GREY, linewidth=0.6, zorder=1)
+    for i, color in zip(order, COLORS, strict=False):
+        axes.plot(t, values[:, i], color=color, label=names[i])
+    return order[:MOST_LINES]
 
 
 def moving_components(run: Run, unit: str) -> list[int]:
@@ -66,11 +85,11 @@ def targets(axes: "Axes", run: Run, unit: str) -> None:
     record = run.recording
     target, error = record.monitor["target"], record.monitor["error"]
     for n, i in enumerate(sorted(moving_components(run, unit)[:MOST_TARGETS])):
-        color, displacement = COLORS[n % len(COLORS)], target[:, i] - target[0, i]
+        color, displacement = COLORS[n], target[:, i] - target[0, i]
         axes.plot(record.t, displacement, "--", color=color, linewidth=0.9)
         motion = displacement - error[:, i]
         axes.plot(record.t, motion, color=color, label=run.tracking[i].name)
-    label_axes(axes, f"from the start / {unit or 'SI'}", legend=True)
+    label_axes(axes, f"from the start / {unit or 'SI'}")
 
 
 def estimate_errors(axes: "Axes", run: Run, rows: list[int]) -> None:
@@ -80,61 +99,49 @@ def estimate_errors(axes: "Axes", run: Run, rows: list[int]) -> None:
     names = record.columns["monitor.estimate_error"].names
     drawn = sorted(rows, key=lambda i: -float(np.abs(error[:, i]).max()))[:MOST_TARGETS]
     for n, i in enumerate(sorted(drawn)):
-        color = COLORS[n % len(COLORS)]
+        color = COLORS[n]
         axes.plot(record.t, error[:, i], color=color, label=names[i])
         for sign in (-3, 3):
             axes.plot(record.t, sign * deviation[:, i], ":", color=color, linewidth=0.9)
-    label_axes(axes, "error / SI", legend=True)
+    label_axes(axes, "error / SI")
 
 
 def innovations(axes: "Axes", run: Run) -> None:
-    """Draw the distance of each measurement from what was expected."""
+    """Draw the distance of each measurement from what was expected, the largest first."""
     record = run.recording
     names = record.columns["monitor.estimate_residual"].names
-    for n, name in enumerate(names[:MOST_LINES]):
-        distance = record.monitor["estimate_residual"][:, n]
-        axes.plot(
-            record.t, distance, ".", markersize=1.5, color=COLORS[n % len(COLORS)], label=name
-        )
-    label_axes(axes, "standard deviations", legend=True)
+    distance = record.monitor["estimate_residual"]
+    draw_largest(axes, record.t, distance, names)
+    for line in axes.get_lines():
+        line.set(linestyle="", marker=".", markersize=1.5)
+    label_axes(axes, "standard deviations")
 
 
 def errors(axes: "Axes", run: Run, unit: str) -> None:
-    """Draw the error of each component."""
+    """Draw the error of each component that is judged, the largest first; of all if none is."""
     record = run.recording
     error = record.monitor["error"]
-    moving = moving_components(run, unit)
-    still = [i for i, row in enumerate(run.tracking) if row.unit == unit and i not in moving]
-    shown = sorted(moving[:MOST_LINES]) or still[:MOST_LINES]
-    for i in still if moving else ():
-        axes.plot(record.t, error[:, i], color="#d1d5db", linewidth=0.6)
-    for n, i in enumerate(shown):
-        color, name = COLORS[n % len(COLORS)], run.tracking[i].name
-        axes.plot(record.t, error[:, i], color=color, label=name)
-    if moving:  # the grey lines may exceed the axes
-        reach = 1.3 * float(np.abs(error[:, shown]).max())
-        axes.set_ylim(-reach or -1.0, reach or 1.0)
-    label_axes(axes, f"error / {unit or 'SI'}", legend=True)
+    rows = [i for i, row in enumerate(run.tracking) if row.unit == unit]
+    judged = [i for i in rows if run.tracking[i].judged] or rows
+    draw_largest(axes, record.t, error[:, judged], [run.tracking[i].name for i in judged])
+    label_axes(axes, f"error / {unit or 'SI'}")
 
 
 def controls(axes: "Axes", run: Run) -> None:
-    """Draw the controls and their limits."""
+    """Draw the controls, the largest first, and their limits."""
     record, controller = run.recording, run.controller
-    names = next((s.components for s in controller.outputs if s.name == "u"), ())
+    columns = record.columns.get("u")
     units = next((s.units for s in controller.outputs if s.name == "u"), ())
-    order = np.argsort(-np.abs(record.u).max(axis=0), kind="stable")
-    for n, i in enumerate(order):
-        name = names[i] if n < 6 and i < len(names) else None
-        axes.plot(record.t, record.u[:, i], color=COLORS[n % len(COLORS)], label=name)
+    names = columns.names if columns else [f"u[{i}]" for i in range(record.u.shape[1])]
+    draw_largest(axes, record.t, record.u, names)
     limits = {float(x) for x in (*controller.u_min, *controller.u_max) if np.isfinite(x)}
     reach = 2 * float(np.abs(record.u).max(initial=0.0))
     for limit in limits:
         if abs(limit) <= reach:
             axes.axhline(limit, color=LIMIT, linestyle=":", linewidth=1.0)
-    columns = record.columns.get("u")
     units = units if any(units) or columns is None else columns.units
     unit = ", ".join(dict.fromkeys(u for u in units if u))
-    label_axes(axes, f"u / {unit}" if unit else "u", legend=bool(names))
+    label_axes(axes, f"u / {unit}" if unit else "u")
 
 
 def forces(axes: "Axes", run: Run) -> None:
@@ -142,11 +149,11 @@ def forces(axes: "Axes", run: Run) -> None:
     comparison = run.comparison
     if comparison is None:
         return
-    names = next((s.components for s in run.controller.inputs if s.name == "v"), ())
+    names, units = _dof_names(run)
     order = np.argsort(-np.abs(comparison.mujoco_force).max(axis=0), kind="stable")[:4]
     for n, i in enumerate(order):
-        color, label = COLORS[n % len(COLORS)], names[i] if i < len(names) else f"dof {i}"
-        axes.plot(comparison.t, comparison.mujoco_force[:, i], color=color, label=label)
+        color = COLORS[n]
+        axes.plot(comparison.t, comparison.mujoco_force[:, i], color=color, label=names[i])
         axes.plot(
             comparison.t,
             comparison.force[:, i],
@@ -154,7 +161,15 @@ def forces(axes: "Axes", run: Run) -> None:
             color="#111827",
             linewidth=0.8,
         )
-    label_axes(axes, "f_c / N or N m", legend=True)
+    label_axes(axes, f"f_c / {' or '.join(dict.fromkeys(units[i] for i in order))}")
+
+
+def _dof_names(run: Run) -> tuple[Sequence[str], Sequence[str]]:
+    """Return the names of the degrees of freedom, and the units of forces on them."""
+    columns, nv = run.recording.columns.get("equality_force"), run.recording.v.shape[1]
+    if columns is None or len(columns.names) != nv:
+        return [f"dof {i}" for i in range(nv)], ["N or N m"] * nv
+    return columns.names, columns.units
 
 
 def closure(axes: "Axes", run: Run) -> None:
@@ -178,37 +193,33 @@ def closure(axes: "Axes", run: Run) -> None:
         limit = verdict.limit * units.get(verdict.metric, np.inf)
         if limit < largest * 5:
             axes.axhline(limit, color=LIMIT, linestyle=":", linewidth=1.0)
-    label_axes(axes, "m", legend=True)
+    label_axes(axes, "m")
 
 
 def normals(axes: "Axes", run: Run) -> None:
     """Draw the normal force of each contact, and dashed the planned one."""
-    record = run.recording
-    for n, name in enumerate(record.contact_names):
-        color = COLORS[n % len(COLORS)]
-        axes.plot(record.t, record.contact_normal[:, n], color=color, label=name)
-        forces = run.contact_forces
+    record, forces = run.recording, run.contact_forces
+    for n in draw_largest(axes, record.t, record.contact_normal, record.contact_names):
         if forces is not None:
             planned = np.where(forces.active[:, n], forces.planned[:, n, 0], np.nan)
             axes.plot(forces.t, planned, "--", color="#111827", linewidth=0.8)
-    label_axes(axes, "f_n / N", legend=len(record.contact_names) <= MOST_LINES)
+    label_axes(axes, "f_n / N")
 
 
 def margins(axes: "Axes", run: Run) -> None:
-    """Draw the friction-cone margin of each contact."""
+    """Draw the friction-cone margin of each contact, the least first."""
     record = run.recording
     active = active_contacts(run.controller, record)
     margin = np.where(active, plant_margin(record), np.nan)
-    for n, name in enumerate(record.contact_names):
-        color = COLORS[n % len(COLORS)]
-        axes.plot(record.t, margin[:, n], color=color, label=name)
+    least = np.nan_to_num(margin, nan=np.inf).min(axis=0, initial=np.inf)
+    draw_largest(axes, record.t, margin, record.contact_names, -least)
     predicted = predicted_margin(run.controller, record)
     if predicted is not None:
         shown = np.where(active, predicted, np.nan)
         axes.plot(record.t, shown, "--", color="#111827", linewidth=0.6)
     axes.axhline(0.0, color=LIMIT, linestyle=":", linewidth=1.0)
     axes.set_ylim(-0.1, 1.02)
-    label_axes(axes, "margin", legend=len(record.contact_names) <= MOST_LINES)
+    label_axes(axes, "margin")
 
 
 def times(axes: "Axes", run: Run) -> None:
@@ -236,8 +247,8 @@ FIELDS = {"q": "Positions", "v": "Velocities", "u": "Controls"}
 NEAR = 0.6  # limits further from the motion than this share of its range stay outside the plot
 
 
-def joint_content(record: Recording) -> Iterator[tuple[str, str, Draw]]:
-    """Yield title, caption and drawing of each plot of the joints: q, v and u."""
+def joint_content(record: Recording) -> Iterator[tuple[str, tuple[str, str, Draw]]]:
+    """Yield field, and title, caption and drawing, of each plot of the joints: q, v and u."""
     for field, title in FIELDS.items():
         columns = record.columns.get(field)
         values = getattr(record, field)
@@ -252,7 +263,7 @@ def joint_content(record: Recording) -> Iterator[tuple[str, str, Draw]]:
                     names += f" to {columns.names[shown[-1]]}"
                 caption = "Limits dotted, in the colour of their line; further ones not shown."
                 draw = partial(_draw, record=record, field=field, columns=columns, rows=shown)
-                yield f"{title}: {names}", caption, draw
+                yield field, (f"{title}: {names}", caption, draw)
 
 
 def _draw(axes: "Axes", record: Recording, field: str, columns: Columns, rows: list[int]) -> None:
@@ -260,9 +271,9 @@ def _draw(axes: "Axes", record: Recording, field: str, columns: Columns, rows: l
     lowest, highest = float(np.nanmin(values)), float(np.nanmax(values))
     reach = NEAR * max(highest - lowest, 1e-9)
     for n, i in enumerate(rows):
-        color = COLORS[n % len(COLORS)]
+        color = COLORS[n]
         axes.plot(record.t, values[:, n], color=color, label=columns.names[i])
         for limit in columns.limits[i] if columns.limits else ():
             if lowest - reach <= limit <= highest + reach:
                 axes.axhline(limit, color=color, linestyle=":", linewidth=1.1)
-    label_axes(axes, f"{field} / {unit}" if unit else field, legend=True, named=True)
+    label_axes(axes, f"{field} / {unit}" if unit else field)

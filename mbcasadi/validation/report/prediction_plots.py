@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mbcasadi.inline_svg import COLORS, LIMIT
 from mbcasadi.validation.metrics import PlanCurves
-from mbcasadi.validation.report.plots import COLORS, LIMIT, label_axes
+from mbcasadi.validation.report.plots import label_axes
 from mbcasadi.validation.run import Run
 
 if TYPE_CHECKING:
@@ -55,12 +56,12 @@ def states(axes: "Axes", plans: DrawnPlans, unit: str) -> None:
     candidates = [i for i in plans.rows if plans.units[i] == unit]
     drawn = sorted(candidates, key=lambda i: -float(np.ptp(curves.path[:, i])))[:MOST_ROWS]
     for n, i in enumerate(sorted(drawn)):
-        color = COLORS[n % len(COLORS)]
+        color = COLORS[n]
         axes.plot(curves.path_t, curves.path[:, i], color=color, label=plans.names[i])
         for t, x in zip(curves.t, curves.x, strict=True):
             _draw_plan(axes, t, x[:, i], color)
     _limit_time(axes, curves.path_t)
-    label_axes(axes, f"from the start / {unit}" if unit else "from the start", legend=True)
+    label_axes(axes, f"from the start / {unit}" if unit else "from the start")
 
 
 def controls(axes: "Axes", run: Run) -> None:
@@ -71,7 +72,7 @@ def controls(axes: "Axes", run: Run) -> None:
     curves = plans.curves
     order = np.argsort(-np.ptp(curves.u_path, axis=0), kind="stable")[:MOST_ROWS]
     for n, i in enumerate(sorted(order)):
-        color = COLORS[n % len(COLORS)]
+        color = COLORS[n]
         name = plans.controls[i].name
         axes.plot(
             curves.path_t, curves.u_path[:, i], color=color, label=name, drawstyle="steps-post"
@@ -82,7 +83,8 @@ def controls(axes: "Axes", run: Run) -> None:
         if np.isfinite(limit):
             axes.axhline(limit, color=LIMIT, linestyle=":", linewidth=1.0)
     _limit_time(axes, curves.path_t)
-    label_axes(axes, "u", legend=True)
+    units = ", ".join(dict.fromkeys(u for i in order if (u := plans.controls[i].unit)))
+    label_axes(axes, f"u / {units}" if units else "u")
 
 
 def _draw_plan(axes: "Axes", t: Array, value: Array, color: str) -> None:

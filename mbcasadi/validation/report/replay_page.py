@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.codegen import LogReplay, TickEvent
+from mbcasadi.inline_svg import COLORS, thin_lines
 from mbcasadi.validation.report.figures import plain_figures
 from mbcasadi.validation.report.pages import json_text, page_template, save_page
-from mbcasadi.validation.report.plots import COLORS, MOST_LINES, Draw, label_axes
+from mbcasadi.validation.report.plots import Draw, draw_largest, label_axes
 from mbcasadi.validation.versions import package_versions
 
 if TYPE_CHECKING:
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 20
 """Changes of the events that are listed."""
-
-LEFT = 0.2  # of the axes, as a share of the figure: names of events
 
 
 def save_replay(result: LogReplay, path: Path, title: str) -> None:
@@ -43,7 +42,7 @@ def replay_page(result: LogReplay, title: str) -> str:
         counts=result.log.event_counts(),
         changes=changes[:MOST_ROWS],
         more=max(0, len(changes) - MOST_ROWS),
-        figures=plain_figures(_content(result), "replay", left=LEFT),
+        figures=plain_figures(_content(result), "replay"),
         versions=package_versions(),
     )
 
@@ -58,31 +57,46 @@ def event_changes(result: LogReplay) -> Iterator[tuple[int, float, str, str]]:
 
 
 def _content(result: LogReplay) -> Iterator[tuple[str, str, Draw]]:
-    """Yield title, caption and drawing of each plot."""
+    """Yield title, caption and drawing of each plot: one for each signal and unit."""
     log = result.log
     if not log.ticks.size:
         return
-
-    def lines(values: NDArray[np.float64], label: str) -> Draw:
-        return partial(_lines, result=result, values=values, label=label)
-
-    yield "Control", "As it was logged.", lines(log.outputs["u"], "u")
+    yield from _signal(result, "Control", "As it was logged.", "u", log.outputs["u"])
     yield "Events", "One row for each kind.", partial(_events, result=result)
     for name, values in log.inputs.items():
         if values.size and np.isfinite(values).any():
-            yield f"Input {name}", "As it was logged, before any check.", lines(values, name)
+            caption = "As it was logged, before any check."
+            yield from _signal(result, f"Input {name}", caption, name, values)
     if not result.is_equal.all():
         difference = result.outputs["u"] - log.outputs["u"]
-        yield "Difference of the control", "Computed now minus logged.", lines(difference, "u")
+        caption = "Computed now minus logged."
+        yield from _signal(result, "Difference of the control", caption, "u", difference)
 
 
-def _lines(axes: "Axes", result: LogReplay, values: NDArray[np.float64], label: str) -> None:
-    times = result.log.ticks * result.log.period
+def _signal(
+    result: LogReplay, title: str, caption: str, name: str, values: NDArray[np.float64]
+) -> Iterator[tuple[str, str, Draw]]:
+    """Yield the plots of a signal's columns, those of one unit together."""
+    nothing = (("", ""),) * values.shape[1]
+    columns = result.log.columns.get(name) or nothing
+    for unit in dict.fromkeys(unit for _, unit in columns):
+        rows = [k for k, column in enumerate(columns) if column[1] == unit]
+        labels = [columns[k][0] or f"{name}[{k}]" for k in rows]
+        label = f"{name} / {unit}" if unit else name
+        draw = partial(_lines, result=result, values=values[:, rows], names=labels, label=label)
+        yield f"{title} ({unit})" if unit else title, caption, draw
+
+
+def _lines(
+    axes: "Axes", result: LogReplay, values: NDArray[np.float64], names: list[str], label: str
+) -> None:
+    """Draw columns, those that change most in colour."""
+    times = (result.log.ticks * result.log.period).astype(np.float64)
     spread = np.nanmax(values, axis=0, initial=-np.inf) - np.nanmin(values, axis=0, initial=np.inf)
-    shown = np.argsort(-np.nan_to_num(spread), kind="stable")[:MOST_LINES]
-    for place, k in enumerate(sorted(shown)):
-        axes.plot(times, values[:, k], color=COLORS[place % len(COLORS)], label=f"{label}[{k}]")
-    label_axes(axes, label, legend=False)
+    size = np.where(np.isfinite(spread), spread, 0.0)
+    draw_largest(axes, times, values, names, size)
+    thin_lines(axes)
+    label_axes(axes, label)
 
 
 def _events(axes: "Axes", result: LogReplay) -> None:
@@ -94,4 +108,4 @@ def _events(axes: "Axes", result: LogReplay) -> None:
         axes.plot(at, np.full(at.size, row), "|", color=COLORS[0])
     axes.set_yticks(range(len(names)), names)
     axes.set_xlim(times[0], times[-1] + log.period)
-    label_axes(axes, "", legend=False)
+    label_axes(axes, "")

@@ -17,6 +17,7 @@ from mbcasadi.validation.metrics import passed
 from mbcasadi.validation.metrics.text import verdict_line, verdict_word
 from mbcasadi.validation.report.findings import findings
 from mbcasadi.validation.report.html import page
+from mbcasadi.validation.report.notebook import report_html
 from mbcasadi.validation.report.pages import Plain, json_text, plain_data, save_page
 from mbcasadi.validation.report.terminal import criteria_table
 from mbcasadi.validation.run import Run
@@ -86,10 +87,18 @@ class Report:
     Attributes:
         runs: in the order of the report.
         title: heading.
+
+    Raises:
+        ProblemError: no runs, or something else among them.
     """
 
     runs: tuple[Run, ...]
     title: str = "Closed-loop validation"
+
+    def __post_init__(self) -> None:
+        require_fields(self)
+        if not self.runs:
+            raise ProblemError("runs is empty; expected the runs of at least one report")
 
     def _summary(self) -> dict[str, object]:
         return {
@@ -103,6 +112,7 @@ class Report:
         """Whether every criterion of every run is fulfilled; None where a run is not judged."""
         return passed(run.passed for run in self.runs)
 
+    @checked
     def __add__(self, other: "Report") -> "Report":
         """Return one report with the runs of both."""
         return Report(self.runs + other.runs, self.title)
@@ -153,6 +163,9 @@ class Report:
                 "report.runs[0].video(...)"
             )
         return self.runs[0].video(path, options)
+
+    def _repr_html_(self) -> str:
+        return report_html(self.title, self.runs)
 
     def table(self) -> "Table":
         """Return the criteria of all runs as a `rich` table.

@@ -1,18 +1,18 @@
 """Reports as tables in the terminal, for `rich`; median and worst case of many runs."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from mbcasadi.extras import optional_module
 from mbcasadi.validation.metrics import METRICS, Metric, Verdict, base_name
 from mbcasadi.validation.metrics.text import (
     limit_text,
     metric_text,
     value_text,
 )
-from mbcasadi.validation.report.pages import optional
 from mbcasadi.validation.run import WhatIf
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def criteria_table(title: str, rows: Iterable[tuple[str, Sequence[Verdict]]]) ->
     Raises:
         MissingExtraError: rich is not installed.
     """
-    escape = optional("rich.markup", "a table").escape  # names of a model are no markup
+    escape = _escape()
     table = _table(title, ("run", "criterion"), ("reached", "required"))
     table.add_column("")
     for name, verdicts in rows:
@@ -108,7 +108,7 @@ def campaign_table(title: str, rows: Iterable[SummaryRow]) -> "Table":
     Raises:
         MissingExtraError: rich is not installed.
     """
-    escape = optional("rich.markup", "a table").escape  # names of a model are no markup
+    escape = _escape()
     table = _table(title, ("quantity",), ("median", "worst", "in run", "limit", "failed"))
     for row in rows:
         table.add_row(
@@ -122,22 +122,43 @@ def campaign_table(title: str, rows: Iterable[SummaryRow]) -> "Table":
     return table
 
 
+def side_by_side_table(
+    title: str, headings: Sequence[str], rows: Iterable[Sequence[str]]
+) -> "Table":
+    """Return a table whose first column is text, failures in red.
+
+    Raises:
+        MissingExtraError: rich is not installed.
+    """
+    escape = _escape()
+    table = _table(escape(title), [escape(headings[0])], [*map(escape, headings[1:])])
+    for row in rows:
+        table.add_row(*(escape(cell).replace("FAILED", MARKS[False]) for cell in row))
+    return table
+
+
 def what_if_table(conditions: WhatIf, title: str) -> "Table":
     """Return a table with one row for each condition.
 
     Raises:
         MissingExtraError: rich is not installed.
     """
-    escape = optional("rich.markup", "a table").escape  # names of a model are no markup
+    escape = _escape()
     table = _table(escape(title), conditions.headings[:1], conditions.headings[1:])
     for row in conditions.rows:
         table.add_row(*map(escape, row.cells))
     return table
 
 
+def _escape() -> Callable[[str], str]:
+    """Return the function by which names of a model are no markup."""
+    escape: Callable[[str], str] = optional_module("rich.markup", "tools", "a table").escape
+    return escape
+
+
 def _table(title: str, left: Sequence[str], right: Sequence[str]) -> "Table":
     """Return an empty table with columns set to the left, then columns set to the right."""
-    table: Table = optional("rich.table", "a table").Table(
+    table: Table = optional_module("rich.table", "tools", "a table").Table(
         title=title, title_justify="left", title_style="bold", show_edge=False
     )
     for heading in left:

@@ -1,4 +1,16 @@
-"""Controllers and their motion as small TOML files. Needs the extra `tools` (pydantic)."""
+"""Controllers and their motion as small TOML files. Needs the extra `tools` (pydantic).
+
+Raises:
+    MissingExtraError: it is not installed.
+"""
+
+from mbcasadi.extras import require_extra
+
+try:
+    import pydantic as _pydantic  # noqa: F401
+except ImportError:
+    require_extra("tools", "a controller's file", "pydantic")
+    raise
 
 from mbcasadi.validation.spec.common import Spec
 from mbcasadi.validation.spec.experiment import Experiment, example_inputs

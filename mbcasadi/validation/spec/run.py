@@ -174,11 +174,13 @@ def film_worst(
         works there is none at all, and `progress` reports why.
 
     Raises:
-        MissingExtraError: imageio or its ffmpeg is not installed.
+        MissingExtraError: imageio or its ffmpeg is not installed, and `count` is not 0.
     """
+    videos: dict[int, Path] = {}
+    if not count:
+        return videos
     folder.mkdir(parents=True, exist_ok=True)
     require_video(folder / "case.mp4")
-    videos: dict[int, Path] = {}
     for outcome in result.worst(len(result.outcomes)):
         if len(videos) == count:
             break

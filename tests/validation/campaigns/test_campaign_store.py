@@ -101,7 +101,7 @@ def test_a_file_that_is_no_campaign_is_refused(tmp_path):
 
 def filled(path, plan=PLAN):
     store = Store(path)
-    store.begin({"model": "one"}, plan, ["a note"])
+    store.begin({"model": "one"}, plan, ["a note"], {})
     return store
 
 

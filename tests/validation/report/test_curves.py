@@ -9,8 +9,8 @@ import pytest
 from matplotlib.figure import Figure
 
 from mbcasadi import models
+from mbcasadi.inline_svg import MOST_POINTS, extremes, svg_text
 from mbcasadi.validation import validate
-from mbcasadi.validation.report.figures import MOST_POINTS, extremes, svg_text
 
 PICTURE_POINT = 0.02  # points of the SVG, which has hundredths
 
