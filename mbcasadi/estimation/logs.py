@@ -20,6 +20,8 @@ from mbcasadi.short_text import summarised
 
 Array = NDArray[np.float64]
 
+MCAP_MISSING = "MCAP needs mcap and mcap-ros2-support: pip install 'mbcasadi[mcap]'"
+
 
 @readable_fields
 @summarised
@@ -182,9 +184,7 @@ def _read_mcap(path: Path, _: str, __: float) -> SensorLog:
         from mcap.reader import make_reader
         from mcap_ros2.decoder import DecoderFactory
     except ImportError as error:
-        raise MissingExtraError(
-            "reading MCAP needs mcap and mcap-ros2-support: pip install 'mbcasadi[mcap]'"
-        ) from error
+        raise MissingExtraError(f"reading {MCAP_MISSING}") from error
     factory = DecoderFactory()
     collected: dict[str, list[tuple[float, float]]] = {}
     try:
