@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from mbcasadi.argument_kinds import checked
 from mbcasadi.errors import MissingExtraError, ProblemError, ShapeError
 from mbcasadi.motion import pose_functions as functions
-from mbcasadi.shapes import column, matrix, real_array
+from mbcasadi.shapes import column, real_array
+from mbcasadi.shapes import matrix as matrix_of
 from mbcasadi.short_text import summarised
 from mbcasadi.spatial import add, conjugate, multiply, rotate, rotate_back, rotation
 
@@ -109,9 +110,7 @@ class Pose:
         Raises:
             ShapeError: s is no finite number.
         """
-        share = (
-            s if isinstance(s, Expression) else column("s", np.atleast_1d(real_array("s", s)), 1)
-        )
+        share = _column("s", s if isinstance(s, Expression) else [real_array("s", s)], 1)
         return Pose(*_call(functions.interpolation_fun(), *self._parts, *other._parts, share))
 
     def act(self, points: Any) -> Numbers:
@@ -171,14 +170,14 @@ class Pose:
 
     @classmethod
     @checked
-    def from_matrix(cls, matrix_: ArrayLike) -> "Pose":
+    def from_matrix(cls, matrix: ArrayLike) -> "Pose":
         """Return the pose of a homogeneous matrix (4, 4), `[R p; 0 1]`.
 
         Raises:
             ShapeError: a wrong shape, NaN or infinity.
             ProblemError: no rotation, or another last row.
         """
-        T = matrix("matrix", matrix_, (4, 4))
+        T = matrix_of("matrix", matrix, (4, 4))
         if np.abs(T[3] - [0.0, 0.0, 0.0, 1.0]).max() > ORTHONORMAL:
             raise ProblemError(f"the last row of the matrix is {T[3]}; expected 0 0 0 1")
         return cls.from_xmat(T[:3, 3], T[:3, :3])
@@ -197,7 +196,7 @@ class Pose:
             ProblemError: no rotation.
         """
         entries = real_array("xmat", xmat)
-        R = matrix("xmat", entries.reshape(3, 3) if entries.shape == (9,) else entries, (3, 3))
+        R = matrix_of("xmat", entries.reshape(3, 3) if entries.shape == (9,) else entries, (3, 3))
         apart = float(np.abs(R.T @ R - np.eye(3)).max())
         if apart > ORTHONORMAL or np.linalg.det(R) < 0:
             raise ProblemError(

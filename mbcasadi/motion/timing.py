@@ -2,7 +2,10 @@
 
 import casadi as ca
 
+from mbcasadi.argument_kinds import checked
 
+
+@checked
 def smooth_step(t: ca.SX, start: float, duration: float) -> ca.SX:
     """Return `10 x³ - 15 x⁴ + 6 x⁵`, `x = (t - start) / duration` clipped to [0, 1].
 
@@ -15,6 +18,7 @@ def smooth_step(t: ca.SX, start: float, duration: float) -> ca.SX:
     return x**3 * (10 - 15 * x + 6 * x**2)
 
 
+@checked
 def ramped_time(t: ca.SX, start: float, ramp: float) -> ca.SX:
     """Return the integral of `smooth_step(t, start, ramp)`: s, steady from `start + ramp` on.
 

@@ -1,6 +1,6 @@
 """Recordings and tables as data frames of pandas."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ def recording_frame(recording: Any) -> Any:
     return frame
 
 
-def data_frame(columns: Mapping[str, Any], index_name: str, index: Sequence[Any]) -> Any:
+def data_frame(columns: Mapping[str, Any], index_name: str, index: Any) -> Any:
     """Return a data frame of columns by name.
 
     Raises:

@@ -94,7 +94,7 @@ def write_mcap(recording: Any, path: str | Path) -> Path:
 
     def write(fresh: Path) -> None:
         with fresh.open("wb") as file:
-            writer = Writer(file)
+            writer: Any = Writer(file)
             schemas = {kind: writer.register_msgdef(kind, x) for kind, x in DEFINITIONS.items()}
             for tick, t in enumerate(recording.t.tolist()):
                 stamp = round(t * 1e9)

@@ -14,6 +14,8 @@ def write_whole(path: Path, write: Callable[[Path], None]) -> Path:
     Raises:
         ProblemError: no such folder, or a place that cannot be written.
     """
+    if not path.name:
+        raise ProblemError(f"cannot write '{path}': expected the name of a file")
     if not path.absolute().parent.is_dir():
         raise ProblemError(f"cannot write {path}: there is no folder {path.absolute().parent}")
     fresh = path.with_name(f".{path.stem}-{os.getpid()}-{get_ident()}{path.suffix}")
