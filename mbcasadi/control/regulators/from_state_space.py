@@ -67,7 +67,7 @@ def feedback_from_ss(
 
     def equations(at: LawInputs) -> Command:
         y, z = deviation(at), at.z.get("controller", ca.SX(0, 1))
-        u = linear.u + ca.DM(C) @ z + ca.DM(D) @ y
+        u = ca.SX(linear.u) + ca.DM(C) @ z + ca.DM(D) @ y
         return Command(
             u=u,
             a=caused_acceleration(system, at, u, options),
