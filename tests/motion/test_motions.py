@@ -1,5 +1,7 @@
 """Motions: rates against differences of high order, SciPy's splines, laws of rest and of frames."""
 
+import pickle
+
 import casadi as ca
 import numpy as np
 import pytest
@@ -198,7 +200,9 @@ def test_a_reference_takes_poses_and_samples_by_the_names_of_tasks(arm):
     expected = law.reference_at(system.tree.q0, {"hand.position": sample.pose.position[[0, 2]]})
     np.testing.assert_array_equal(still, expected)
     follow = control.follow_motions(law, {"hand": MOTIONS["spline"], "turn": MOTIONS["spline"]})
-    np.testing.assert_array_equal(follow(1.2), law.reference(hand=sample, turn=sample))
+    expected = law.reference(hand=sample, turn=sample)
+    for reference in (follow, pickle.loads(pickle.dumps(follow))):  # as campaigns send it
+        np.testing.assert_array_equal(reference(1.2), expected)
 
 
 def test_what_does_not_fit_a_task_is_refused_in_words(arm):

@@ -17,6 +17,11 @@ HALF_TURN = Pose([0.3, -0.2, 0.5], [0.0, 0.6, 0.0, -0.8])
 SMALL = Pose.exp([0.1, 0.2, 0.3, 1e-9, -2e-9, 1e-9])
 
 
+has_rigid_transform = pytest.mark.skipif(
+    not hasattr(transform, "RigidTransform"), reason="SciPy has it from 1.16 on"
+)
+
+
 def random_poses(count, seed=0):
     rng = np.random.default_rng(seed)
     return [Pose(rng.normal(size=3), rng.normal(size=4)) for _ in range(count)]
@@ -39,6 +44,7 @@ def test_products_and_inverses_are_those_of_mujoco():
         np.testing.assert_allclose(a.act(b.position), p, atol=ROUNDING)
 
 
+@has_rigid_transform
 @pytest.mark.parametrize("pose", [*random_poses(5), HALF_TURN, SMALL, Pose()])
 def test_exponential_and_logarithm_are_those_of_scipy(pose):
     theirs = transform.RigidTransform.from_matrix(pose.matrix)
@@ -76,10 +82,22 @@ def test_all_forms_lead_back_to_the_pose():
             Pose.from_xmat(pose.position, pose.rotation_matrix.ravel()),
             Pose.from_qpos(pose.qpos),
             Pose.from_rotation(pose.position, pose.to_rotation()),
-            Pose.from_rigid_transform(pose.to_rigid_transform()),
             Pose.from_se3(placement),
         ):
             np.testing.assert_allclose(back.matrix, pose.matrix, atol=ROUNDING)
+
+
+@has_rigid_transform
+def test_a_rigid_transform_of_scipy_leads_back_to_the_pose():
+    for pose in (*random_poses(3), HALF_TURN):
+        back = Pose.from_rigid_transform(pose.to_rigid_transform())
+        np.testing.assert_allclose(back.matrix, pose.matrix, atol=ROUNDING)
+
+
+def test_a_scipy_without_rigid_transforms_is_named(monkeypatch):
+    monkeypatch.delattr(transform, "RigidTransform", raising=False)
+    with pytest.raises(MissingExtraError, match=r"scipy>=1\.16"):
+        Pose().to_rigid_transform()
 
 
 def test_pinocchio_gets_translation_and_rotation(monkeypatch):
