@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from mbcasadi import interop as interop
     from mbcasadi import linalg as linalg
     from mbcasadi import models as models
+    from mbcasadi import motion as motion
     from mbcasadi import mpc as mpc
     from mbcasadi import plant as plant
     from mbcasadi import plots as plots
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from mbcasadi.dynamics import constraint_force, forward_dynamics, inverse_dynamics
     from mbcasadi.dynamics import linear_parameters as linear_parameters
     from mbcasadi.dynamics.regressor import regressor as regressor
+    from mbcasadi.motion.pose import Pose
     from mbcasadi.simulation import Event, EventRecord, SampledLaw, Switch, Trajectory, assemble
     from mbcasadi.simulation.fixed_step import simulate_fixed_step
     from mbcasadi.simulation.simulate import simulate
@@ -67,6 +69,7 @@ _PACKAGES = (
     "interop",
     "linalg",
     "models",
+    "motion",
     "mpc",
     "plant",
     "plots",
@@ -93,6 +96,7 @@ _HOMES = {
         "linear_parameters",
         "regressor",
     ),
+    "mbcasadi.motion": ("Pose",),
     "mbcasadi.simulation": (
         "Event",
         "EventRecord",
@@ -122,6 +126,7 @@ __all__ = [
     "Controller",
     "Event",
     "EventRecord",
+    "Pose",
     "SampledLaw",
     "Signal",
     "Switch",

@@ -9,10 +9,11 @@
 # The one of the first tutorial: it swings the crank of a four-bar.
 
 # %%
+import casadi as ca
 import numpy as np
 
 import mbcasadi as mb
-from mbcasadi.control import InverseDynamicsQP, PostureTask
+from mbcasadi.control import InverseDynamicsQP, PostureTask, follow_motions
 from mbcasadi.validation import Criteria, Trial, margin, sampled_cases
 
 MODEL = mb.models.path("four_bar")
@@ -21,13 +22,9 @@ law = InverseDynamicsQP(system, [PostureTask(["crank"], kp=900.0)], name="crank"
 AMPLITUDE, RATE = 0.3, 2 * np.pi  # rad, rad/s
 
 
-def swing(t):
-    """Swing about the start, beginning at rest."""
-    return law.reference(
-        posture_q=system.tree.q0[0] + AMPLITUDE * (1 - np.cos(RATE * t)),
-        posture_v=AMPLITUDE * RATE * np.sin(RATE * t),
-        posture_a=AMPLITUDE * RATE**2 * np.cos(RATE * t),
-    )
+t = ca.SX.sym("t")
+angle = AMPLITUDE * (1 - ca.cos(RATE * t)) + system.tree.q0[0]  # about the start, from rest
+swing = follow_motions(law, {"posture": mb.motion.vector_motion(t, angle)})
 
 
 # %% [markdown]

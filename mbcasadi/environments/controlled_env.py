@@ -13,24 +13,20 @@ from numpy.typing import NDArray
 from mbcasadi import models
 from mbcasadi.argument_kinds import checked
 from mbcasadi.environments.actions import Commands
-from mbcasadi.errors import MissingExtraError, ProblemError, RenderingError, SimulationError
+from mbcasadi.errors import ProblemError, RenderingError, SimulationError
+from mbcasadi.extras import require_extra
 from mbcasadi.plant import Plant, Source
 from mbcasadi.shapes import require_whole
 from mbcasadi.validation.closed_loop import Scenario, compile_controller
 from mbcasadi.validation.closed_loop.closed_loop import ClosedLoop
-from mbcasadi.validation.closed_loop.controllers import Controllable
 from mbcasadi.validation.closed_loop.sensing import loaded_estimator
-from mbcasadi.validation.run.preparation import prepare
+from mbcasadi.validation.run.preparation import Controllable, prepare
 from mbcasadi.validation.spec import build_experiment, read_spec
 from mbcasadi.validation.trial import Trial
 
-try:
-    import gymnasium
-    from gymnasium.spaces import Box
-except ImportError as missing:
-    raise MissingExtraError(
-        'environments need gymnasium; install it with pip install "mbcasadi[gym]"'
-    ) from missing
+require_extra("gym", "an environment", "gymnasium")
+import gymnasium  # noqa: E402
+from gymnasium.spaces import Box  # noqa: E402
 
 Array = NDArray[np.float64]
 
@@ -169,7 +165,9 @@ class ControlledEnv(gymnasium.Env[Array, Array]):
         super().reset(seed=seed, options=options)
         draw = self.np_random
         if self._ranges:
-            errors = {name: float(draw.uniform(*ends)) for name, ends in self._ranges.items()}
+            errors = {
+                name: float(draw.uniform(ends[0], ends[1])) for name, ends in self._ranges.items()
+            }
             self.plant = replace(self._ready.plants, perturb=errors).make()
             self._close_renderer()
         start = self._scenario.q0
@@ -278,4 +276,4 @@ def make_controlled(
 
 ID = "mbcasadi/Controlled-v0"
 if ID not in gymnasium.registry:
-    gymnasium.register(ID, entry_point=make_controlled)
+    gymnasium.register(ID, entry_point="mbcasadi.environments:make_controlled")

@@ -30,7 +30,8 @@ PAGES = {
     "guides/callers.md": 3,
     "guides/modes.md": 1,
     "guides/supervision.md": 3,
-    "coming-from/python-control.md": 2,
+    "coming-from/python-control.md": 4,
+    "guides/motions.md": 4,
 }
 
 

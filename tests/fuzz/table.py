@@ -4,7 +4,14 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from fuzz import calls_control, calls_estimation, calls_mechanics, calls_mpc, calls_plant
+from fuzz import (
+    calls_control,
+    calls_estimation,
+    calls_mechanics,
+    calls_motion,
+    calls_mpc,
+    calls_plant,
+)
 
 Calls = dict[str, dict[str, Any]]
 
@@ -23,6 +30,7 @@ CALLS_OF: dict[str, Callable[[], Calls]] = {
     "interop": calls_mpc.calls_of_interop,
     "linalg": calls_mechanics.calls_of_linalg,
     "models": calls_plant.calls_of_data,
+    "motion": calls_motion.calls_of_motion,
     "mpc": calls_mpc.calls_of_mpc,
     "plant": calls_plant.calls_of_plants,
     "plots": calls_plant.calls_of_data,

@@ -83,7 +83,7 @@ def run_loop(
     ticks = count_of_periods("duration", scenario.duration, controller.period)
     monitor = None if controller.monitor is None else Caller(controller.monitor)
     loop = ClosedLoop(law, plant, scenario, observer)
-    recorder, events = Recorder(), ()
+    recorder, events = Recorder(), tuple[str, ...]()
     for k in range(ticks):
         try:
             row = loop.control()
