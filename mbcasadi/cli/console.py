@@ -4,8 +4,9 @@ import functools
 import json
 import math
 import os
+import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,8 +34,11 @@ Progress: TypeAlias = Callable[[str, float], None]
 Cell: TypeAlias = "str | int | float | np.integer | None"
 
 
-def handle_errors(command: Callable[P, R]) -> Callable[P, R]:
+def handle_errors(command: Callable[P, R], options: Collection[str] = ()) -> Callable[P, R]:
     """Turn our own errors and those of the file system into one line and exit status 2.
+
+    A message that names an argument of Python, `overwrite=True`, names the option in its place
+    where it is among `options`: `--overwrite`.
 
     Ctrl-C ends a command with one line and status 130; exports and reports are written when they
     are complete, so nothing is left half-written.
@@ -45,11 +49,24 @@ def handle_errors(command: Callable[P, R]) -> Callable[P, R]:
         try:
             return command(*args, **kwargs)
         except (MbcasadiError, OSError) as error:
-            fail(str(error))
+            fail(_with_options(str(error), options))
         except KeyboardInterrupt:
             fail_interrupted()
 
     return wrapper
+
+
+def _with_options(message: str, options: Collection[str]) -> str:
+    """Return a message whose arguments are options: `--overwrite`, `--jobs 1`."""
+
+    def option(match: re.Match[str]) -> str:
+        name, value = match.groups()
+        if name not in options:
+            return match[0]
+        flag = f"--{name.replace('_', '-')}"
+        return flag if value == "True" else f"{flag} {value}"
+
+    return re.sub(r"(?<![\w=(-])(\w+)=(True|\d[\d.]*\b)", option, message)
 
 
 def fail(message: str, status: int = BAD_INPUT) -> NoReturn:

@@ -8,6 +8,7 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
+from mbcasadi import models
 from mbcasadi.description import Actuator, Coverage, Equality, RigidTree, Sensor
 from mbcasadi.mjcf.actuators import actuators
 from mbcasadi.mjcf.coverage import plant_only_features, used_features
@@ -57,7 +58,8 @@ def read(source: Source) -> ModelData:
     """Read a model through MuJoCo's own compiler.
 
     Args:
-        source: path of an MJCF, URDF or MJB file, XML text, `mujoco.MjSpec`, `mujoco.MjModel`.
+        source: path of an MJCF, URDF or MJB file, the name of a model of the package, XML text,
+            `mujoco.MjSpec`, `mujoco.MjModel`.
 
     Raises:
         ModelError: the file is missing, MuJoCo's compiler refuses it, a number of it is NaN or
@@ -103,5 +105,5 @@ def _joint_range(model: mujoco.MjModel) -> Array:
 
 def _path(source: Source) -> Path | None:
     if isinstance(source, (str, os.PathLike)) and not is_text(source):
-        return Path(source)
+        return models.find(source)
     return None

@@ -41,7 +41,8 @@ class Plant:
     """One MuJoCo simulation, stepped by the caller.
 
     Args:
-        source: MJCF or URDF file, XML text, `MjSpec` or `MjModel` (copied, never changed).
+        source: MJCF or URDF file, the name of a model of the package, XML text, `MjSpec` or
+            `MjModel` (copied, never changed).
         rigid: use the rigid recipe for equality constraints (see `options.make_rigid`).
         timestep: s, in place of the model's.
         perturb: relative parameter errors, e.g. `{"mass": 0.1}` (see `options.perturb`).

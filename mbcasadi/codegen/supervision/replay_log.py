@@ -127,17 +127,21 @@ class LogReplay:
 
 def replay(
     manifest: Manifest,
-    library: Path,
+    library: Callable[[], Path],
     file: Path,
     tolerance: float | None,
     progress: Callable[[str], None] | None,
 ) -> LogReplay:
-    """Compute the ticks of a log again; see `CProject.replay`."""
+    """Compute the ticks of a log again; see `CProject.replay`.
+
+    `library` compiles the export if that is necessary: it is called when the log is known to be
+    one of this export.
+    """
     if tolerance is not None and not 0 <= tolerance < np.inf:
         raise ProblemError(f"tolerance is {tolerance}, expected 0 or more")
     data = read_file(file)
     raw = parse(manifest, data, str(file))
-    loaded = load_library(manifest, library)
+    loaded = load_library(manifest, library())
     again = _again(manifest, loaded, data, raw, progress or (lambda _: None))
     build = again.build
     if tolerance is None:
