@@ -10,6 +10,7 @@
 Packages are imported when they are first used: `import mbcasadi` alone loads none of them.
 """
 
+import logging
 from importlib import import_module
 from importlib.metadata import version
 from typing import TYPE_CHECKING
@@ -53,6 +54,8 @@ if TYPE_CHECKING:
     from mbcasadi.validation.validate import validate
 
 __version__ = version("mbcasadi")
+
+logging.getLogger("mbcasadi").addHandler(logging.NullHandler())  # the program decides on its log
 
 _PACKAGES = (
     "anatomy",

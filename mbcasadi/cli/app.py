@@ -41,8 +41,12 @@ def _options(
             "--version", callback=_print_version, is_eager=True, help="Print the version."
         ),
     ] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Write the log on stderr, with all details.")
+    ] = False,
 ) -> None:
     """Models and controllers of constrained mechanisms: CasADi, C, validation."""
+    console.show_details(verbose)
 
 
 @app.command(hidden=True, context_settings={"ignore_unknown_options": True})

@@ -2,6 +2,7 @@
 
 import functools
 import json
+import logging
 import math
 import os
 import re
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, NoReturn, ParamSpec, TypeAlias, TypeVar
 
+import click
 import numpy as np
 import typer
 from rich.console import Console
@@ -22,6 +24,7 @@ from rich.table import Table
 
 from mbcasadi.cli.interrupts import settle
 from mbcasadi.errors import MbcasadiError, ProblemError
+from mbcasadi.progress import LoggedProgress, Progress
 
 FAILED = 1  # a criterion is not fulfilled
 BAD_INPUT = 2  # the command could not do its work
@@ -30,7 +33,6 @@ INTERRUPTED = 130  # Ctrl-C ended the command: 128 + SIGINT
 
 P = ParamSpec("P")
 R = TypeVar("R")
-Progress: TypeAlias = Callable[[str, float], None]
 Cell: TypeAlias = "str | int | float | np.integer | None"
 
 
@@ -136,7 +138,7 @@ def number_text(value: float | np.integer | None) -> str:
 
 @contextmanager
 def progress(quiet: bool) -> Iterator[Progress]:
-    """Show progress on a terminal, on stderr; plain lines elsewhere; nothing if `quiet`.
+    """Show progress on a terminal, on stderr; lines of the log elsewhere; nothing if `quiet`.
 
     Yields:
         A function of (what is being done, fraction done).
@@ -157,28 +159,57 @@ def progress(quiet: bool) -> Iterator[Progress]:
                 row, description=escape(text), completed=fraction
             )
     else:
-        yield _progress_lines(console)
+        with log_lines(logging.INFO):
+            yield LoggedProgress()
 
 
-def _progress_lines(console: Console) -> Progress:
-    """Return a progress function that writes one line whenever the text changes."""
-    last = [""]
+class _Lines(logging.Handler):
+    """Writes to what is stderr now: a bar of progress puts its own in the place."""
 
-    def write(text: str, _fraction: float) -> None:
-        if text != last[0]:
-            last[0] = text
-            console.print(text, markup=False, soft_wrap=True)
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a line."""
+        sys.stderr.write(f"{self.format(record)}\n")
 
-    return write
+
+@contextmanager
+def log_lines(level: int) -> Iterator[None]:
+    """Write the log from a level on to stderr; details with their time and their module."""
+    log = logging.getLogger("mbcasadi")
+    if any(isinstance(each, _Lines) for each in log.handlers):  # of --verbose
+        yield
+        return
+    handler, before = _Lines(), log.level
+    details = "{relativeCreated:7.0f} ms  {name}: {message}"
+    shown = details if level == logging.DEBUG else "{message}"
+    handler.setFormatter(logging.Formatter(shown, style="{"))
+    log.addHandler(handler)
+    log.setLevel(level)
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
+        log.setLevel(before)
+
+
+def show_details(verbose: bool) -> None:
+    """Write all of the log until the command ends, if `verbose`."""
+    if verbose:
+        click.get_current_context().with_resource(log_lines(logging.DEBUG))
 
 
 @dataclass(frozen=True)
 class JsonOnly:
-    """How results are shown."""
+    """How results and the log are shown."""
 
     as_json: Annotated[
         bool, typer.Option("--json", help="Print JSON and nothing else on stdout.")
     ] = False
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Write the log on stderr, with all details.")
+    ] = False
+
+    def __post_init__(self) -> None:
+        show_details(self.verbose)
 
 
 @dataclass(frozen=True)
@@ -197,6 +228,7 @@ class Saved(Output):
     ] = None
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.report is not None:
             require_writable(self.report)
 

@@ -41,7 +41,7 @@ def load(source: Source) -> tuple[mujoco.MjModel, tuple[str, ...]]:
         try:
             model = _compile(source)
         except (ValueError, mujoco.FatalError) as error:
-            raise compiler_error(_label(source), error) from error
+            raise compiler_error(label(source), error) from error
     require_text_names(model)
     return model, tuple(messages)
 
@@ -100,7 +100,10 @@ def _compile(source: str | os.PathLike[str] | mujoco.MjSpec) -> mujoco.MjModel:
     return mujoco.MjModel.from_xml_path(str(path))
 
 
-def _label(source: str | os.PathLike[str] | mujoco.MjSpec) -> str:
+def label(source: Source) -> str:
+    """Return what messages call a source."""
+    if isinstance(source, mujoco.MjModel):
+        return "an MjModel"
     if isinstance(source, mujoco.MjSpec):
         return f"the MjSpec '{source.modelname}'"
     return "the XML text" if is_text(source) else f"'{os.fspath(source)}'"

@@ -1,5 +1,6 @@
 """A compiled model as plain numbers."""
 
+import logging
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,14 +15,16 @@ from mbcasadi.mjcf.actuators import actuators
 from mbcasadi.mjcf.coverage import plant_only_features, used_features
 from mbcasadi.mjcf.equalities import equalities, rows_without_equations
 from mbcasadi.mjcf.flags import read_flags
-from mbcasadi.mjcf.load import Source, is_text, load
+from mbcasadi.mjcf.load import Source, is_text, label, load
 from mbcasadi.mjcf.model_checks import require_equations_possible
 from mbcasadi.mjcf.reflected_inertia import reflected_inertia
 from mbcasadi.mjcf.refusals import passive_force_refusals
 from mbcasadi.mjcf.sensors import sensor_features, sensors
 from mbcasadi.mjcf.tree import rigid_tree
+from mbcasadi.progress import logged_time
 
 Array = NDArray[np.float64]
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,12 @@ class ModelData:
 
 
 def read(source: Source) -> ModelData:
+    """Return the numbers of a model, as `numbers_of`, and log how long that took."""
+    with logged_time(_log, "reading %s", label(source)):
+        return numbers_of(source)
+
+
+def numbers_of(source: Source) -> ModelData:
     """Read a model through MuJoCo's own compiler.
 
     Args:

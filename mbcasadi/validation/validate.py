@@ -11,11 +11,11 @@ from mbcasadi.codegen import TickTimes
 from mbcasadi.errors import ExportError
 from mbcasadi.estimation.estimator import require_same_period
 from mbcasadi.plant import Source
+from mbcasadi.progress import ProgressReporter
 from mbcasadi.validation.closed_loop import (
     Controllable,
     Disturbance,
     FastLaw,
-    ProgressReporter,
     Recording,
     Runnable,
     Scenario,
@@ -166,6 +166,8 @@ def run_trial(
             report = replace(report, undelayed=fast_law(report.undelayed, 0))
     if trial.sensors is not None:
         require_same_period(trial.sensors.estimator, period_of(given))
+    for note in ready.notes:
+        progress(note, 0.0)
     progress("generating and compiling C", 0.0)
     estimator = loaded_estimator(trial.sensors, ready.plants.model, few=few)
     loop = Scenario(

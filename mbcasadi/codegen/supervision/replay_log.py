@@ -24,6 +24,7 @@ from mbcasadi.codegen.supervision.tick_log import (
     tick_log,
 )
 from mbcasadi.errors import ProblemError
+from mbcasadi.progress import notes_to
 from mbcasadi.short_text import summarised
 
 Array = NDArray[np.float64]
@@ -142,7 +143,7 @@ def replay(
     data = read_file(file)
     raw = parse(manifest, data, str(file))
     loaded = load_library(manifest, library())
-    again = _again(manifest, loaded, data, raw, progress or (lambda _: None))
+    again = _again(manifest, loaded, data, raw, notes_to(progress))
     build = again.build
     if tolerance is None:
         close = CLOSE_FLOAT if manifest["real"] == "float" else CLOSE

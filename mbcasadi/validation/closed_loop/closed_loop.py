@@ -12,10 +12,10 @@ from mbcasadi.description.safe_command import safe_command
 from mbcasadi.errors import ProblemError, SimulationError
 from mbcasadi.mjcf.pid import set_start
 from mbcasadi.plant import Observer, Plant
+from mbcasadi.progress import Progress
 from mbcasadi.shapes import column, count_of_periods
 from mbcasadi.validation.closed_loop.columns import columns_of
 from mbcasadi.validation.closed_loop.compiled_law import Caller
-from mbcasadi.validation.closed_loop.progress import Progress
 from mbcasadi.validation.closed_loop.recording import Recorder, Recording
 from mbcasadi.validation.closed_loop.runnable import Runnable, RunningLaw
 from mbcasadi.validation.closed_loop.scenario import (

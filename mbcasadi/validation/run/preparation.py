@@ -19,6 +19,7 @@ from mbcasadi.description import Controller
 from mbcasadi.description.controller import HasController
 from mbcasadi.errors import ProblemError
 from mbcasadi.plant import Plant, Source
+from mbcasadi.shapes import count_of_periods
 from mbcasadi.system.actuator_model import servo_indices
 from mbcasadi.validation.closed_loop import (
     Controllable,
@@ -151,6 +152,7 @@ def prepare(controller: Controllable, model: Source, trial: Trial) -> Prepared:
     plants = PlantFactory(model, trial.rigid, options.timestep, dict(trial.perturb), options.seed)
     plant = plants.make()
     given = as_runnable(controller, plant, trial.period)
+    count_of_periods("duration", trial.duration, period_of(given))
     plants, plant, notes = plants_for_period(plants, plant, period_of(given))
     require_pushes(trial.pushes, plant, trial.duration)
     start = initial_configuration(plant, trial.q0, options.keyframe)
