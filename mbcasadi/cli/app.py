@@ -35,6 +35,7 @@ def _print_version(value: bool) -> None:
 
 @app.callback()
 def _options(
+    context: typer.Context,
     _version: Annotated[
         bool,
         typer.Option(
@@ -46,7 +47,7 @@ def _options(
     ] = False,
 ) -> None:
     """Models and controllers of constrained mechanisms: CasADi, C, validation."""
-    console.show_details(verbose)
+    context.with_resource(console.details(verbose))
 
 
 @app.command(hidden=True, context_settings={"ignore_unknown_options": True})

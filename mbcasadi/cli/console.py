@@ -8,12 +8,11 @@ import os
 import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, NoReturn, ParamSpec, TypeAlias, TypeVar
 
-import click
 import numpy as np
 import typer
 from rich.console import Console
@@ -191,10 +190,9 @@ def log_lines(level: int) -> Iterator[None]:
         log.setLevel(before)
 
 
-def show_details(verbose: bool) -> None:
-    """Write all of the log until the command ends, if `verbose`."""
-    if verbose:
-        click.get_current_context().with_resource(log_lines(logging.DEBUG))
+def details(verbose: bool) -> AbstractContextManager[None]:
+    """Return a context that writes all of the log, if `verbose`."""
+    return log_lines(logging.DEBUG) if verbose else nullcontext()
 
 
 @dataclass(frozen=True)
@@ -207,9 +205,6 @@ class JsonOnly:
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Write the log on stderr, with all details.")
     ] = False
-
-    def __post_init__(self) -> None:
-        show_details(self.verbose)
 
 
 @dataclass(frozen=True)
@@ -228,7 +223,6 @@ class Saved(Output):
     ] = None
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         if self.report is not None:
             require_writable(self.report)
 

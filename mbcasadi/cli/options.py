@@ -51,7 +51,8 @@ def command(function: C) -> C:
     def run(**values: Any) -> None:
         for name, kind in records.items():
             values[name] = kind(**{each.name: values.pop(each.name) for each in fields(kind)})
-        function(**values)
+        with console.details(any(getattr(each, "verbose", False) for each in values.values())):
+            function(**values)
 
     shown: Any = console.handle_errors(run, [each.name for each in parameters])
     shown.__signature__ = inspect.Signature(parameters)

@@ -53,7 +53,9 @@ def error_text(error: ValidationError, tables: Mapping[str, object], text: str =
 def _place(path: Path, detail: ErrorDetails, tables: object, text: str) -> str:
     """Return the line of the file and the place in words, of those that are known."""
     cause = detail.get("ctx", {}).get("error")
-    within = (*path, cause.key) if isinstance(cause, UnknownKeyError) else path
+    key = cause.key if isinstance(cause, UnknownKeyError) else None
+    key = "type" if detail["type"] == "union_tag_invalid" else key
+    within = path if key is None else (*path, key)
     number = line_of(within, text) if text and within else None
     line = [] if number is None else [f"line {number}"]
     return ", ".join([*line, *filter(None, [_in_words(path, tables)])])
