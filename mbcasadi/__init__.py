@@ -1,11 +1,11 @@
 """Constrained multibody dynamics and control with CasADi and MuJoCo.
 
 >>> import mbcasadi as mb
->>> system = mb.read_mjcf("four_bar.xml")  # exact, differentiable CasADi Functions
+>>> system = mb.read_mjcf("four_bar")  # exact, differentiable CasADi Functions
 >>> fd = mb.forward_dynamics(system)  # (q, v, f) → (a, f_c, lam)
 >>> ctl = mb.control.InverseDynamicsQP(system, tasks=[...])
 >>> project = mb.export_c(ctl, "out/")  # C99 without allocation
->>> report = mb.validate(ctl, "four_bar.xml", duration=5.0)  # the C against MuJoCo
+>>> report = mb.validate(ctl, "four_bar", duration=5.0)  # the C against MuJoCo
 
 Packages are imported when they are first used: `import mbcasadi` alone loads none of them.
 """
