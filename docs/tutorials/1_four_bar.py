@@ -62,9 +62,9 @@ print("the loop stays closed:", float(abs(system.constraint_jacobian(q) @ a).ful
 from mbcasadi.control import InverseDynamicsQP, PostureTask
 
 crank = PostureTask(["crank"], kp=900.0)
-law = InverseDynamicsQP(system, [crank], name="crank", period=0.001)
-print("reference:", dict(law.reference_slices))
-solution = law.solve(q, v, law.reference_at(q))
+ctl = InverseDynamicsQP(system, [crank], name="crank", period=0.001)
+print("reference:", dict(ctl.reference_slices))
+solution = ctl.solve(q, v, ctl.reference_at(q))
 print(solution.status_text, "with", solution.u.round(3), "N m against gravity")
 
 # %% [markdown]
@@ -82,7 +82,7 @@ def swing(t):
     angle = AMPLITUDE / 2 * (1 - np.cos(RATE * t))
     rate = AMPLITUDE / 2 * RATE * np.sin(RATE * t)
     change = AMPLITUDE / 2 * RATE**2 * np.cos(RATE * t)
-    return law.reference(
+    return ctl.reference(
         posture_q=q[0] + angle,
         posture_v=rate,
         posture_a=change,
@@ -95,7 +95,7 @@ def swing(t):
 # tick late.
 
 # %%
-report = mb.validate(law, MODEL, 4.0, reference=swing, perturb={"mass": 0.1}, delay=1)
+report = mb.validate(ctl, MODEL, 4.0, reference=swing, perturb={"mass": 0.1}, delay=1)
 print(report)
 
 # %%
@@ -114,7 +114,7 @@ figure.tight_layout()
 # component, a manifest, a `CMakeLists.txt`, an example.
 
 # %%
-project = mb.export_c(law, "crank_c", overwrite=True)
+project = mb.export_c(ctl, "crank_c", overwrite=True)
 print(project)
 print(sorted(path.name for path in project.folder.iterdir()))
 times = project.time({"q": run.q[:1000], "v": run.v[:1000], "ref": swing(0.0)})

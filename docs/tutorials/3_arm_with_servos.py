@@ -40,7 +40,7 @@ print(system)
 # The controls are angles, those of the servos. Nothing else changes.
 
 # %%
-law = InverseDynamicsQP(
+ctl = InverseDynamicsQP(
     system,
     [FrameTask(TOOL, name="tool", kp=900.0), PostureTask(kp=25.0, weight=1e-4)],
     joint_limits=JointLimits(joints=[f"joint{i}" for i in range(1, 8)]),
@@ -48,8 +48,8 @@ law = InverseDynamicsQP(
     delay=1,
     name="servo_arm",
 )
-held = law.reference_at(start)
-solution = law.solve(start, np.zeros(system.nv), held)
+held = ctl.reference_at(start)
+solution = ctl.solve(start, np.zeros(system.nv), held)
 print(solution.status_text)
 print("commands less angles:", (solution.u[:7] - start[:7]).round(4), "rad")
 
@@ -61,7 +61,7 @@ print("commands less angles:", (solution.u[:7] - start[:7]).round(4), "rad")
 
 # %%
 RADIUS, RATE = 0.1, 2 * np.pi  # m, rad/s
-centre = held[law.reference_slices["tool.position"]] - [0.0, 0.0, RADIUS]
+centre = held[ctl.reference_slices["tool.position"]] - [0.0, 0.0, RADIUS]
 
 
 def angle(t):
@@ -81,7 +81,7 @@ def circle(t):
         "tool.velocity": RADIUS * rate * along,
         "tool.acceleration": RADIUS * (change * along - rate**2 * out),
     }
-    return law.reference_at(start, values)
+    return ctl.reference_at(start, values)
 
 
 # %% [markdown]
@@ -91,7 +91,7 @@ def circle(t):
 # which a stiff servo's map depends.
 
 # %%
-report = mb.validate(law, model, 4.0, reference=circle, q0=start, delay=1)
+report = mb.validate(ctl, model, 4.0, reference=circle, q0=start, delay=1)
 print(report)
 
 # %%

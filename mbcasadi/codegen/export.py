@@ -68,7 +68,7 @@ def export_c(
         discard_changes: with `overwrite`, also delete changed files of an earlier export, and
             files of others in its folder.
         example: inputs from which the example program starts, by name; the others are those of
-            the controller's author (a keyframe or the authored pose at rest, the reference that
+            the controller's author (a keyframe or the initial pose at rest, the reference that
             holds it), then z0 and defaults, then zeros.
         solver: of the QP, if the controller solves one: "mbcasadi" is part of the C, "daqp" needs
             DAQP's library.

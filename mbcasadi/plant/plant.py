@@ -43,7 +43,7 @@ class Plant:
     Args:
         source: MJCF or URDF file, the name of a model of the package, XML text, `MjSpec` or
             `MjModel` (copied, never changed).
-        rigid: use the rigid recipe for equality constraints (see `options.make_rigid`).
+        rigid: make equality constraints as stiff as MuJoCo allows (see `options.make_rigid`).
         timestep: s, in place of the model's.
         perturb: relative parameter errors, e.g. `{"mass": 0.1}` (see `options.perturb`).
         seed: None gives every body the same error; a number draws one for each.

@@ -72,7 +72,7 @@ def run_loop(
 
     The first control acts at once and until the second is due. A controller with an input `f_c`
     gets the force of the equality constraints under the control that still acts, at first the safe
-    output of the authored pose; one with an input `f_measured` those of its contacts which acted in
+    output of the initial pose; one with an input `f_measured` those of its contacts which acted in
     the plant's last step, as do a planner and a reaction with such an input. A plant that diverges
     ends the run, and the recording has an event that says so.
 
