@@ -70,9 +70,9 @@ class SequencedLaw:
 
     def example_inputs(self) -> dict[str, Array]:
         """Return inputs of the law from which it can run, where it knows any."""
-        given = self.law.example_inputs() if isinstance(self.law, HasExample) else {}
+        of_law = self.law.example_inputs() if isinstance(self.law, HasExample) else {}
         names = self.function.name_in()
-        return {n: x for n, x in given.items() if n in names and n not in ("z", "tuning")}
+        return {n: x for n, x in of_law.items() if n in names and n not in ("z", "tuning")}
 
 
 @checked
@@ -113,12 +113,12 @@ def sequence(
 def _slices(law: Controller) -> dict[str, slice]:
     """Return the slices of the reference: components `<task>.<quantity>.<entry>` in a row."""
     signal = next((s for s in law.inputs if s.name == "ref"), None)
-    found: dict[str, slice] = {}
+    slices: dict[str, slice] = {}
     for k, component in enumerate(() if signal is None else signal.components):
         name = ".".join(component.split(".")[:2])
-        place = found.get(name, slice(k, k))
-        found[name] = slice(place.start, k + 1)
-    return found
+        place = slices.get(name, slice(k, k))
+        slices[name] = slice(place.start, k + 1)
+    return slices
 
 
 @dataclass(frozen=True)
@@ -136,42 +136,43 @@ class _Whole:
     def tuning(self) -> tuple[TuningParameter, ...]:
         """Entries of the whole: those of the law, then the request."""
         most = self.machine.requests
-        own = (TuningParameter(REQUEST, 0.0, 0.0, float(most)),) if most else ()
-        return (*self.law.tuning, *own)
+        request = (TuningParameter(REQUEST, 0.0, 0.0, float(most)),) if most else ()
+        return (*self.law.tuning, *request)
 
     @cached_property
     def inputs(self) -> dict[str, Signal]:
         """Signals of the whole, by name, in their order."""
-        f, given = self.law.function, {s.name: s for s in self.law.inputs}
-        found = {name: given[name] for name in f.name_in()}
+        f, of_law = self.law.function, {s.name: s for s in self.law.inputs}
+        signals = {name: of_law[name] for name in f.name_in()}
         names, units = ([getattr(e, k) for e in self.tuning] for k in ("name", "unit"))
         if self.tuning:
-            found["tuning"] = Signal("tuning", tuple(names), tuple(units))
-        state = given["z"].components if "z" in given else ()
-        found["z"] = unitless_signal("z", (*self.machine.memory, *state))
-        known = [name for name in INPUTS if name in found]
-        return {n: x for n, x in found.items() if n not in INPUTS} | {n: found[n] for n in known}
+            signals["tuning"] = Signal("tuning", tuple(names), tuple(units))
+        state = of_law["z"].components if "z" in of_law else ()
+        signals["z"] = unitless_signal("z", (*self.machine.memory, *state))
+        usual = [name for name in INPUTS if name in signals]
+        others = {n: x for n, x in signals.items() if n not in INPUTS}
+        return others | {n: signals[n] for n in usual}
 
     @cached_property
     def outputs(self) -> dict[str, Signal]:
         """The same of the outputs."""
-        found = {s.name: s for s in self.law.outputs}
-        found["z_next"] = replace(self.inputs["z"], name="z_next")
-        first = {name: found.pop(name) for name in OUTPUTS if name in found}
-        return first | found | {"mode": unitless_signal("mode", ("mode",))}
+        signals = {s.name: s for s in self.law.outputs}
+        signals["z_next"] = replace(self.inputs["z"], name="z_next")
+        first = {name: signals.pop(name) for name in OUTPUTS if name in signals}
+        return first | signals | {"mode": unitless_signal("mode", ("mode",))}
 
     @cached_property
     def front(self) -> ca.Function:
         """(inputs of the whole) → (column): what the law is given, then memory and mode."""
         s, machine, f = self.symbols(), self.machine, self.machine.function()
         when = [self._when(each, s) for each in machine.transitions]
-        given = {name: s[name] for name in machine.sizes}
+        of_law = {name: s[name] for name in machine.sizes}
         request = ca.MX(0.0)
         if machine.requests:
-            request, given["tuning"] = s["tuning"][-1], s["tuning"][:-1]
-        given = {name: given[name] for name in machine.sizes}
+            request, of_law["tuning"] = s["tuning"][-1], s["tuning"][:-1]
+        of_law = {name: of_law[name] for name in machine.sizes}
         z = s["z"][: machine.z0.size]
-        column = ca.vertcat(*f.call([ca.vertcat(ca.MX(0, 1), *when), request, *given.values(), z]))
+        column = ca.vertcat(*f.call([ca.vertcat(ca.MX(0, 1), *when), request, *of_law.values(), z]))
         used = [name for name in s if name in (*machine.measured, *machine.sizes, "tuning", "z")]
         options = {"never_inline": True}
         return ca.Function(
@@ -181,9 +182,9 @@ class _Whole:
     def _when(self, each: Transition, s: Symbols) -> ca.MX:
         """Return the value that a transition compares, zero where there is none."""
         if isinstance(each.when, str):
-            found = entry_of(self.law, each.when)
-            assert found is not None  # `require_known` has looked
-            return s[found[0]][found[1]]
+            entry = entry_of(self.law, each.when)
+            assert entry is not None  # `require_known` has looked
+            return s[entry[0]][entry[1]]
         if each.when is None:
             return ca.MX(0.0)
         return each.when.call([s[name] for name in each.when.name_in()])[0]
@@ -198,32 +199,32 @@ class _Whole:
 
     def of_law(self, s: Mapping[str, ca.MX], column: ca.MX) -> Symbols:
         """Return the inputs of the law, by name."""
-        found, start = dict(s), 0
+        inputs, start = dict(s), 0
         for name, size in self.machine.sizes.items():
-            found[name] = column[start : start + size]
+            inputs[name] = column[start : start + size]
             start += size
         if "z" in s:
-            found["z"] = s["z"][self.machine.z0.size :]
-        return found
+            inputs["z"] = s["z"][self.machine.z0.size :]
+        return inputs
 
     def joined(self, of_law: Mapping[str, ca.MX], column: ca.MX) -> Symbols:
         """Return the outputs of the whole from those of the law."""
-        found, own = dict(of_law), column[-self.machine.z0.size - 1 :]
-        found["z_next"] = ca.vertcat(own[:-1], found.get("z_next", ca.MX(0, 1)))
-        found["mode"] = own[-1]
-        return {name: ca.densify(found[name]) for name in self.outputs}
+        outputs, memory = dict(of_law), column[-self.machine.z0.size - 1 :]
+        outputs["z_next"] = ca.vertcat(memory[:-1], outputs.get("z_next", ca.MX(0, 1)))
+        outputs["mode"] = memory[-1]
+        return {name: ca.densify(outputs[name]) for name in self.outputs}
 
     def behind(self, f: ca.Function, outputs: Sequence[str]) -> ca.Function:
         """Return a Function of the law's inputs as one of those of the whole; `u` stays."""
         s = self.symbols()
         extra = {n: ca.MX.sym(n, f.sparsity_in(n)) for n in f.name_in() if n not in self.inputs}
-        given = self.of_law(s, self.column(s)) | extra
-        found = f(**{name: given[name] for name in f.name_in()})
+        inputs = self.of_law(s, self.column(s)) | extra
+        results = f(**{name: inputs[name] for name in f.name_in()})
         read = {*f.name_in(), *self.front.name_in()}
         return _function(
             f.name(),
             {n: x for n, x in (s | extra).items() if n in read},
-            {n: found[n] for n in outputs},
+            {n: results[n] for n in outputs},
         )
 
     def function(self) -> ca.Function:
@@ -238,8 +239,8 @@ class _Whole:
         prepare = stages.prepare
         if prepare is not None and "z" in prepare.name_in():
             s = {name: x for name, x in self.symbols().items() if name in prepare.name_in()}
-            own = s | {"z": s["z"][self.machine.z0.size :]}
-            prepare = _function("prepare", s, prepare(**own))
+            inputs = s | {"z": s["z"][self.machine.z0.size :]}
+            prepare = _function("prepare", s, prepare(**inputs))
         return replace(
             stages,
             build=self._build(stages.build),
@@ -252,27 +253,27 @@ class _Whole:
         s = self.symbols()
         extra = {n: ca.MX.sym(n, f.sparsity_in(n)) for n in f.name_in() if n == "prepared"}
         column = self.column(s)
-        given = self.of_law(s, column) | extra
-        found = f(**{name: given[name] for name in f.name_in()})
-        found["carry"] = ca.vertcat(ca.densify(found["carry"]), column)
-        return _function("build", s | extra, {name: found[name] for name in f.name_out()})
+        inputs = self.of_law(s, column) | extra
+        results = f(**{name: inputs[name] for name in f.name_in()})
+        results["carry"] = ca.vertcat(ca.densify(results["carry"]), column)
+        return _function("build", s | extra, {name: results[name] for name in f.name_out()})
 
     def _finish(self, stages: LeastDistanceStages) -> ca.Function:
         s, f, carried = self.symbols(), stages.finish, stages.finish.numel_in("carry")
         extra = {n: ca.MX.sym(n, f.sparsity_in(n)) for n in f.name_in() if n not in stages.inputs}
         extra["carry"] = ca.MX.sym("carry", carried + self.front.numel_out(0))
         column = extra["carry"][carried:]
-        given = self.of_law(s, column) | extra | {"carry": extra["carry"][:carried]}
-        found = f(**{name: given[name] for name in f.name_in()})
-        return _function("finish", s | extra, self.joined(found, column))
+        inputs = self.of_law(s, column) | extra | {"carry": extra["carry"][:carried]}
+        results = f(**{name: inputs[name] for name in f.name_in()})
+        return _function("finish", s | extra, self.joined(results, column))
 
     def _between(self, f: ca.Function, build: ca.Function) -> ca.Function:
         """Return a Function between two problems, from the carry of the law."""
         carried = build.numel_out("carry")
         s = {name: ca.MX.sym(name, f.sparsity_in(name)) for name in f.name_in()}
         s["carry"] = ca.MX.sym("carry", carried + self.front.numel_out(0))
-        found = f(**(s | {"carry": s["carry"][:carried]}))
-        return _function(f.name(), s, {name: found[name] for name in f.name_out()})
+        results = f(**(s | {"carry": s["carry"][:carried]}))
+        return _function(f.name(), s, {name: results[name] for name in f.name_out()})
 
     def controller(self, name: str) -> Controller:
         """Return the whole as data."""
