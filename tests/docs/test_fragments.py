@@ -29,9 +29,6 @@ feet = [mb.Contact(name, friction=0.6) for name in ("FL", "FR", "RL", "RR")]
 """
 RUN = {
     "inverse-dynamics": ("", [0]),
-    "inverse-dynamics: levels": (
-        f"{STANDING}from mbcasadi.control import ComTask, PostureTask\n", [1]
-    ),
     "inverse-dynamics: equations": (
         "import casadi as ca, numpy as np, mbcasadi as mb\n"
         "from mbcasadi.control import FrameTask, InverseDynamicsQP\n",
@@ -42,7 +39,7 @@ RUN = {
     "models": (FOUR_BAR, [0, 1, 3]),
     "limits": (STANDING, [2]),
     "identification": (FOUR_BAR, [0]),
-    "simulation": (FOUR_BAR, [0, 2]),
+    "simulation": (FOUR_BAR, [2]),
     "export": (SMALL_LAW, [0]),
 }  # fmt: skip
 """Page of the guides → what comes before, and the numbers of its snippets."""
