@@ -86,7 +86,7 @@ def readable_source(source: object) -> str | Path | mujoco.MjSpec:
             f"the model is of type {type(source).__name__}; expected a path, XML text, "
             "mujoco.MjSpec or mujoco.MjModel"
         )
-    return source if isinstance(source, str) and is_text(source) else models.find(source)
+    return source if isinstance(source, str) and is_text(source) else models.find(os.fspath(source))
 
 
 def _compile(source: str | os.PathLike[str] | mujoco.MjSpec) -> mujoco.MjModel:

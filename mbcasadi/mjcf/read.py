@@ -114,5 +114,5 @@ def _joint_range(model: mujoco.MjModel) -> Array:
 
 def _path(source: Source) -> Path | None:
     if isinstance(source, (str, os.PathLike)) and not is_text(source):
-        return models.find(source)
+        return models.find(os.fspath(source))
     return None

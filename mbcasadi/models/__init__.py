@@ -10,7 +10,6 @@ Example:
     '.xml'
 """
 
-import os
 from pathlib import Path
 
 from mbcasadi.argument_kinds import checked
@@ -45,7 +44,8 @@ def path(name: str) -> Path:
     return _FOLDER / f"{stem}.xml"
 
 
-def find(source: str | os.PathLike[str]) -> Path:
+@checked
+def find(source: str | Path) -> Path:
     """Return the file of a model: the one at a path, or one of the package by its name.
 
     A file of the folder has precedence. The name may end with `.xml`, and has no folder.
@@ -66,6 +66,6 @@ def find(source: str | os.PathLike[str]) -> Path:
         meant = f"; did you mean {close[0]!r}?" if close else ""
         advice = f": {', '.join(names())}{meant}"
     raise ModelError(
-        f"no file '{os.fspath(source)}'; expected the path of an MJCF or URDF file, XML text, or "
+        f"no file '{source}'; expected the path of an MJCF or URDF file, XML text, or "
         f"the name of a model of the package{advice}"
     )
