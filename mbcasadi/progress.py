@@ -22,6 +22,11 @@ SHARES = 20
 LONG = 1.0
 """s; a step that takes longer is worth a line at the level INFO."""
 
+ROUNDING = 1e-9
+"""Of a share, in parts of 5 %."""
+
+COUNTED = re.compile(r"\d+ of \d+\b")
+
 _log = logging.getLogger(__name__)
 
 
@@ -29,15 +34,17 @@ _log = logging.getLogger(__name__)
 class LoggedProgress:
     """A `Progress` function that writes to the log.
 
-    A line is written where the text changes, numbers in it apart, and where another 5 % are done.
+    A line is written where the text changes, and where another 5 % are done; of texts that count,
+    "3 of 7: ...", only for another 5 %.
     """
 
     def __init__(self) -> None:
-        self._step, self._part = "", 0
+        self._step, self._part = "", -1
 
     def __call__(self, text: str, share: float) -> None:
         """Report what is being done, and which share is done."""
-        step, part = re.sub(r"\d+", "#", text), int(SHARES * share + 1e-9)
+        step = "" if COUNTED.match(text) else text
+        part = int(SHARES * share + ROUNDING)
         if (step, part) == (self._step, self._part):
             return
         self._step, self._part = step, part

@@ -35,7 +35,12 @@ def test_a_count_in_the_text_is_no_other_step(lines):
         report(f"{k} of 100 runs are done", k / 100)
     report.note("writing the report")
     assert len(lines(logging.INFO)) == 22
-    assert lines(logging.INFO)[-1] == "100 %  writing the report"
+    report.note("mass = 0.1")
+    report.note("mass = 0.2")
+    assert len(lines(logging.INFO)) == 24
+    assert lines(logging.INFO)[-3:] == [
+        f"100 %  {text}" for text in ("writing the report", "mass = 0.1", "mass = 0.2")
+    ]
 
 
 def test_what_a_caller_gets_is_not_in_the_log(lines):

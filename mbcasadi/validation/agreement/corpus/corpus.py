@@ -153,7 +153,9 @@ def check_corpus(
             rows[place] = _broken_row(files.models[place], names[place], result)
         else:
             rows[place] = result
-        report(f"{len(rows)} of {len(names)} models are compared", len(rows) / len(names))
+        row = rows[place]
+        text = f"{len(rows)} of {len(names)}: {row.model}: {row.outcome}"
+        report(text, len(rows) / len(names))
     return CorpusReport(
         folder=str(folder),
         rows=tuple(rows[place] for place in sorted(rows)),
