@@ -1,15 +1,16 @@
 """Constrained multibody dynamics and control with CasADi and MuJoCo.
 
 >>> import mbcasadi as mb
->>> system = mb.read_mjcf("four_bar.xml")  # exact, differentiable CasADi Functions
+>>> system = mb.read_mjcf("four_bar")  # exact, differentiable CasADi Functions
 >>> fd = mb.forward_dynamics(system)  # (q, v, f) → (a, f_c, lam)
 >>> ctl = mb.control.InverseDynamicsQP(system, tasks=[...])
 >>> project = mb.export_c(ctl, "out/")  # C99 without allocation
->>> report = mb.validate(ctl, "four_bar.xml", duration=5.0)  # the C against MuJoCo
+>>> report = mb.validate(ctl, "four_bar", duration=5.0)  # the C against MuJoCo
 
 Packages are imported when they are first used: `import mbcasadi` alone loads none of them.
 """
 
+import logging
 from importlib import import_module
 from importlib.metadata import version
 from typing import TYPE_CHECKING
@@ -55,6 +56,8 @@ if TYPE_CHECKING:
     from mbcasadi.validation.validate import validate
 
 __version__ = version("mbcasadi")
+
+logging.getLogger("mbcasadi").addHandler(logging.NullHandler())  # the program decides on its log
 
 _PACKAGES = (
     "anatomy",

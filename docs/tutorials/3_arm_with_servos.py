@@ -40,7 +40,7 @@ print(system)
 # The controls are angles, those of the servos. Nothing else changes.
 
 # %%
-law = InverseDynamicsQP(
+ctl = InverseDynamicsQP(
     system,
     [FrameTask(TOOL, name="tool", kp=900.0), PostureTask(kp=25.0, weight=1e-4)],
     joint_limits=JointLimits(joints=[f"joint{i}" for i in range(1, 8)]),
@@ -48,8 +48,8 @@ law = InverseDynamicsQP(
     delay=1,
     name="servo_arm",
 )
-held = law.reference_at(start)
-solution = law.solve(start, np.zeros(system.nv), held)
+held = ctl.reference_at(start)
+solution = ctl.solve(start, np.zeros(system.nv), held)
 print(solution.status_text)
 print("commands less angles:", (solution.u[:7] - start[:7]).round(4), "rad")
 
@@ -64,7 +64,7 @@ RADIUS, TURN = 0.1, 1.0  # m, s
 tool = mb.motion.frame_pose(system, TOOL, start)
 centre = tool.position - [0.0, 0.0, RADIUS]
 way = mb.motion.circle(tool, centre, axis=[-1.0, 0.0, 0.0], period=TURN, ramp=1.0)
-circle = follow_motions(law, {"tool": way}, rest=law.reference_at(start))
+circle = follow_motions(ctl, {"tool": way}, rest=ctl.reference_at(start))
 
 # %% [markdown]
 # ## In MuJoCo
@@ -73,7 +73,7 @@ circle = follow_motions(law, {"tool": way}, rest=law.reference_at(start))
 # which a stiff servo's map depends.
 
 # %%
-report = mb.validate(law, model, 4.0, reference=circle, q0=start, delay=1)
+report = mb.validate(ctl, model, 4.0, reference=circle, q0=start, delay=1)
 print(report)
 
 # %%

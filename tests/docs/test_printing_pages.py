@@ -1,6 +1,5 @@
 """The code of the guides runs, and prints what stands behind it."""
 
-import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -37,9 +36,7 @@ PAGES = {
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
-    """Stand in a folder that has the models of the package beside it, as a checkout has."""
-    (tmp_path / "mujoco_models").mkdir()
-    shutil.copy(models.path("four_bar"), tmp_path / "mujoco_models")
+    """Stand in an empty folder, as somebody who has installed the package."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

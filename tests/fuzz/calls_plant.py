@@ -270,6 +270,7 @@ def calls_of_validation():
 
 def calls_of_data():
     return {
+        "models.find": {"source": "four_bar"},
         "models.names": {},
         "models.path": {"name": "four_bar"},
         "plots.curves_of": {

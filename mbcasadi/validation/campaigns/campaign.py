@@ -12,6 +12,7 @@ from mbcasadi.argument_kinds import checked, require_fields
 from mbcasadi.errors import ControllerError, ProblemError, SimulationError
 from mbcasadi.plant import Source
 from mbcasadi.platforms import usable_cores
+from mbcasadi.progress import Progress, ProgressReporter
 from mbcasadi.shapes import require_positive, require_whole
 from mbcasadi.validation.campaigns.case import Case, hash_of_cases
 from mbcasadi.validation.campaigns.kit import Kit
@@ -27,12 +28,7 @@ from mbcasadi.validation.campaigns.schedule import (
 )
 from mbcasadi.validation.campaigns.store import Store
 from mbcasadi.validation.campaigns.trials import Trials, stopped_outcome
-from mbcasadi.validation.closed_loop import (
-    Controllable,
-    Progress,
-    ProgressReporter,
-    run_loop,
-)
+from mbcasadi.validation.closed_loop import Controllable, run_loop
 from mbcasadi.validation.metrics import run_statistics
 from mbcasadi.validation.report import Report, ReportOptions
 from mbcasadi.validation.trial import Trial

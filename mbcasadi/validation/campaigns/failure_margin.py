@@ -9,6 +9,7 @@ import numpy as np
 from mbcasadi.argument_kinds import checked
 from mbcasadi.errors import ProblemError
 from mbcasadi.plant import Source
+from mbcasadi.progress import ProgressReporter
 from mbcasadi.shapes import require_positive, require_whole
 from mbcasadi.short_text import summarised
 from mbcasadi.validation.campaigns.campaign import CampaignOptions, run_cases
@@ -16,7 +17,7 @@ from mbcasadi.validation.campaigns.case import OTHER_RANGES, Case, at_point
 from mbcasadi.validation.campaigns.outcome import Outcome
 from mbcasadi.validation.campaigns.preparation import prepared
 from mbcasadi.validation.campaigns.trials import Trials
-from mbcasadi.validation.closed_loop import Controllable, ProgressReporter
+from mbcasadi.validation.closed_loop import Controllable
 from mbcasadi.validation.metrics.text import metric_text
 from mbcasadi.validation.report.pages import Plain, plain_data
 from mbcasadi.validation.trial import Trial

@@ -11,13 +11,13 @@ from mbcasadi.codegen import export_c
 from mbcasadi.errors import ProblemError
 from mbcasadi.estimation.estimator import require_same_period
 from mbcasadi.plant import Source, compile_model
+from mbcasadi.progress import ProgressReporter
 from mbcasadi.validation.campaigns.case import Case
 from mbcasadi.validation.campaigns.kit import Kit, make_kit
 from mbcasadi.validation.closed_loop import (
     CompiledLaw,
     Controllable,
     FastLaw,
-    ProgressReporter,
     Runnable,
     controller_of,
     fast_law,
@@ -67,6 +67,8 @@ def prepared(
     if trial.fast:
         ticks = len(cases) * round(trial.duration / period_of(given))
         given = fast_law(given, ticks, report.note)
+    for note in ready.notes:
+        report(note, 0.0)
     report("generating C", 0.0)
     with TemporaryDirectory(prefix="mbcasadi-") as folder:
         law = given if isinstance(given, Runnable) else None

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from mbcasadi.errors import MbcasadiError, SimulationError
 from mbcasadi.plant import Plant
+from mbcasadi.progress import Progress
 from mbcasadi.validation.campaigns.case import Case
 from mbcasadi.validation.campaigns.kit import Kit, scaled
 from mbcasadi.validation.campaigns.outcome import Outcome
@@ -21,7 +22,6 @@ from mbcasadi.validation.campaigns.shipping import Files, install_code
 from mbcasadi.validation.closed_loop import (
     CompiledLaw,
     FastLaw,
-    Progress,
     Runnable,
     Scenario,
     loaded_estimator,

@@ -52,7 +52,7 @@ METRICS: dict[str, MetricKind] = {
     "tracking.rms_share_free": MetricKind(
         "tracking error, RMS over amplitude, while no motor is at its limit", "share"
     ),
-    "tracking.hold_share": MetricKind("error of constant targets at the end, of scale", "share"),
+    "tracking.hold_share": MetricKind("final error of constant targets, of their scale", "share"),
     "closure.plant": MetricKind("gap of the loops in MuJoCo", "length"),
     "closure.share": MetricKind("gap of the loops in MuJoCo, of the model's extent", "share"),
     "closure.rows": MetricKind("worst equality residual in MuJoCo", unit="m or rad"),

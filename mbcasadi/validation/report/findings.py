@@ -96,7 +96,7 @@ def _secondary_notes(controller: Controller) -> Iterator[str]:
     if tasks:
         yield (
             f"Reported, not judged: {', '.join(tasks)} ({len(controller.secondary)} rows), as "
-            "tasks of far more weight, or of a level before, leave them no freedom."
+            "tasks of far more weight, or of a level before, decide their motion."
         )
 
 

@@ -11,8 +11,8 @@ from mbcasadi.errors import ProblemError
 from mbcasadi.plant import Observer
 from mbcasadi.plant.video import VideoOptions, require_video
 from mbcasadi.plant.viewer import require_screen
+from mbcasadi.progress import Progress
 from mbcasadi.short_text import summarised
-from mbcasadi.validation.closed_loop import Progress
 from mbcasadi.validation.metrics import passed
 from mbcasadi.validation.metrics.text import verdict_line, verdict_word
 from mbcasadi.validation.report.findings import findings
