@@ -1,5 +1,6 @@
 """An environment of Gymnasium: an agent commands a controller, which runs as C in MuJoCo."""
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -8,7 +9,7 @@ from typing import Any, NamedTuple
 
 import mujoco
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi import models
 from mbcasadi.argument_kinds import checked
@@ -16,7 +17,7 @@ from mbcasadi.environments.actions import Commands
 from mbcasadi.errors import ProblemError, RenderingError, SimulationError
 from mbcasadi.extras import require_extra
 from mbcasadi.plant import Plant, Source
-from mbcasadi.shapes import require_whole
+from mbcasadi.shapes import require_name, require_whole
 from mbcasadi.validation.closed_loop import Scenario, compile_controller
 from mbcasadi.validation.closed_loop.closed_loop import ClosedLoop
 from mbcasadi.validation.closed_loop.sensing import loaded_estimator
@@ -31,7 +32,9 @@ from gymnasium.spaces import Box  # noqa: E402
 Array = NDArray[np.float64]
 
 
-HEIGHT, WIDTH = 480, 640
+HEIGHT, WIDTH = 480, 640  # pixels
+FROM_FILE = ("model", "controller", "trial", "actions")
+"""Arguments of an environment that a controller file gives."""
 
 
 class EnvStep(NamedTuple):
@@ -153,6 +156,7 @@ class ControlledEnv(gymnasium.Env[Array, Array]):
             options, estimator,
         )  # fmt: skip
 
+    @checked
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Array, dict[str, Any]]:
@@ -162,6 +166,8 @@ class ControlledEnv(gymnasium.Env[Array, Array]):
             seed: of what is drawn from here on: errors of the start and of the plant.
             options: not used.
         """
+        if seed is not None:
+            require_whole(0, seed=seed)
         super().reset(seed=seed, options=options)
         draw = self.np_random
         if self._ranges:
@@ -179,7 +185,8 @@ class ControlledEnv(gymnasium.Env[Array, Array]):
         step = EnvStep(self.plant.data, np.zeros(self._commands.size), {}, is_safe=False)
         return self._seen(step), {"errors": dict(self.plant.factors)}
 
-    def step(self, action: Array) -> tuple[Array, float, bool, bool, dict[str, Any]]:
+    @checked
+    def step(self, action: ArrayLike) -> tuple[Array, float, bool, bool, dict[str, Any]]:
         """Run the controller for its ticks under an action (n,).
 
         Returns:
@@ -259,8 +266,15 @@ def make_controlled(
         actions: as in `ControlledEnv`.
         duration: s, of an episode; the file's by default.
         allow_code: whether the file may name Python code of its author.
-        options: others of `ControlledEnv`.
+        options: keyword arguments of `ControlledEnv`.
+
+    Raises:
+        UnknownNameError: no such option; the message lists those there are.
+        MbcasadiError: what file, model or environment say.
     """
+    known = inspect.signature(ControlledEnv).parameters
+    for name in options:
+        require_name("option", name, [each for each in known if each not in FROM_FILE])
     values = read_spec(Path(spec), allow_code=allow_code)
     name = str(model).removesuffix(".xml")
     path = models.path(name) if name in models.names() else Path(model)

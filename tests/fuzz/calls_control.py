@@ -209,6 +209,10 @@ def calls_of_tasks():
             "modes": {"a": control.ControlMode(), "b": control.ControlMode()},
             "transitions": [control.Transition("a", "b", after=1.0)],
         },
+        "control.with_policy": {
+            "law": ctl,
+            "policy": ca.Function("p", [ca.SX.sym("t")], [ca.SX(3, 1)], ["t"], ["law_ref"]),
+        },
         "control.LoadSharing": {},
         "control.LoopForceLimits": {"limits": {"pin": (-5.0, 5.0)}},
         "control.LoopForceWeights": {"weights": {"pin": 1e-3}},

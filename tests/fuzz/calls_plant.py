@@ -1,12 +1,14 @@
 """Valid calls of code generation, the plant, validation and the models."""
 
+import importlib.resources
+
 import mujoco
 import numpy as np
 from support.two_rates_problems import two_rates
 
 from fuzz import examples as ex
 from fuzz import plant_examples as plants
-from mbcasadi import plant, validation
+from mbcasadi import environments, plant, validation
 from mbcasadi.validation import agreement, spec
 
 SPEC = {
@@ -77,6 +79,23 @@ def calls_of_codegen():
         home + "CProject.web_page": call
         | {"path": ex.folder() / "page.html", "controls": np.zeros((1, 1))},
         home + "CProject.cortex_m7": {"self": project, "folder": ex.folder() / "cortex_m7"},
+    }
+
+
+def calls_of_environments():
+    trial, actions = validation.Trial(0.02, period=0.01), {"u": (-1.0, 1.0)}
+    known = {"model": ex.FOUR_BAR, "controller": None, "trial": trial, "actions": actions}
+    own = {"self": environments.ControlledEnv(**known)}
+    spec = importlib.resources.files("mbcasadi.validation.demo") / "four_bar.toml"
+    return {
+        "environments.ControlledEnv": known,
+        "environments.ControlledEnv.reset": own | {"seed": 0},
+        "environments.ControlledEnv.step": own | {"action": [0.5]},
+        "environments.make_controlled": {
+            "model": "four_bar",
+            "spec": str(spec),
+            "actions": {"posture.q": (-0.1, 0.1)},
+        },
     }
 
 

@@ -24,6 +24,7 @@ CALLS_OF: dict[str, Callable[[], Calls]] = {
     "control.regulators": calls_control.calls_of_regulators,
     "description": calls_plant.calls_of_data,
     "dynamics": calls_mechanics.calls_of_dynamics,
+    "environments": calls_plant.calls_of_environments,
     "estimation": calls_estimation.calls_of_estimation,
     "formulation": calls_mechanics.calls_of_formulations,
     "identification": calls_mechanics.calls_of_identification,
