@@ -180,7 +180,11 @@ def calls_of_validation():
         home + "Reaction": {"project": plants.reaction_project(), "z0": np.zeros(1)},
         home + "Sensing": {"estimator": sensing.estimator},
         home + "Sensing.errors_of": {"self": sensing, "sensor": sensing.estimator.sensors[0]},
+        home + "Sensing.of_case": {"self": sensing, "seed": 1, "noise": 2.0},
         home + "SensorErrors": {},
+        home + "SensorErrors.scaled": {
+            "self": validation.SensorErrors(), "factor": 2.0, "expected": 1e-3,
+        },
         home + "Predictions.share": {"self": plants.predictions(), "lag": 0},
         home + "TrackingStatistics.share": {"self": plants.tracking(), "value": 0.1},
         home + "Criteria": {},
