@@ -65,8 +65,8 @@ class SensorErrors:
             expected: noise where none is given.
         """
         noise = expected if self.noise is None else self.noise
-        scaled = (factor * x for x in (noise, self.bias, self.walk))
-        return replace(self, **dict(zip(("noise", "bias", "walk"), scaled, strict=True)))
+        bias, walk = factor * self.bias, factor * self.walk
+        return replace(self, noise=factor * noise, bias=bias, walk=walk)
 
 
 class PlantSensors:

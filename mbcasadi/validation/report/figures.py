@@ -87,7 +87,7 @@ def figures(run: Run, prefix: str = "run") -> list[Figure]:
 def plain_figures(
     content: Iterable[tuple[str, str, Draw]], prefix: str, left: float = LEFT
 ) -> list[Figure]:
-    """Return figures without a legend and without values to hover over.
+    """Return figures without values to hover over.
 
     Args:
         content: title, caption and drawing of each.
@@ -100,8 +100,9 @@ def plain_figures(
     result = []
     for i, (title, caption, draw) in enumerate(content):
         with _figure(f"{prefix}-{i}") as figure:
-            draw(figure.add_subplot())
-            figure.subplots_adjust(left=left, right=RIGHT, bottom=BOTTOM, top=TOP)
+            draw(axes := figure.add_subplot())
+            top = BELOW_LEGEND if axes.get_legend() else TOP
+            figure.subplots_adjust(left=left, right=RIGHT, bottom=BOTTOM, top=top)
             result.append(Figure(title, caption, svg_text(figure)))
     return result
 
