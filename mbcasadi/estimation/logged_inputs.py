@@ -179,8 +179,8 @@ def _samples(log: SensorLog, source: _Source) -> tuple[Array, Array] | None:
         return t, channel.scale * x + channel.offset
     if source.needed:
         raise UnknownNameError(
-            f"{failed}; channels={{'{source.component}': ...}}, in a file [estimation.log.channels], "
-            "says which one it is"
+            f"{failed}; channels={{'{source.component}': ...}}, in a file "
+            "[estimation.log.channels], says which one it is"
         )
     return None
 
