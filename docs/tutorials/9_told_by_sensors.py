@@ -128,12 +128,13 @@ report.save("told.html")
 run = report.runs[0].recording
 names = run.columns["monitor.estimate_error"].names
 y = 7  # position, rotation, then velocity
-error, bound = (run.monitor[f"estimate_{key}"][:, y] for key in ("error", "deviation"))
+late = run.t > 0.5  # s
+error, bound = (run.monitor[f"estimate_{key}"][late, y] for key in ("error", "deviation"))
 lines = {"error": error, "+3σ": 3 * bound, "-3σ": -3 * bound}
-curves = {name: (run.t, 1e3 * line) for name, line in lines.items()}
+curves = {name: (run.t[late], 1e3 * line) for name, line in lines.items()}
 mb.plots.save_figure("told.png", {f"{names[y]}, mm/s": curves}, dashed=["+3σ", "-3σ"])
 print(f"fastest {1e3 * np.abs(run.v[:, 1]).max():.0f} mm/s", end=", ")
-print(f"estimated to {1e3 * np.abs(error[run.t > 0.5]).max():.1f} mm/s")
+print(f"estimated to {1e3 * np.abs(error).max():.1f} mm/s")
 
 # %% [markdown]
 # ## Measurements to torques, as C

@@ -12,7 +12,7 @@ from mbcasadi.cli.console import Saved, finish
 from mbcasadi.cli.options import ControllerFile, Model, command, find_model
 
 if TYPE_CHECKING:  # so that `--help` does not import CasADi and MuJoCo
-    from mbcasadi.validation.estimated_log import EstimatedLog
+    from mbcasadi.validation.report.estimated_log import EstimatedLog
 
 
 @command
@@ -41,8 +41,10 @@ def estimate(
         if out is not None:
             found.save_states(out)
         if output.report is not None:
+            from mbcasadi.validation.report.log_page import save_log_report
+
             progress("writing the report", 0.9)
-            found.save(output.report)
+            save_log_report(found, output.report)
     states = None if out is None else str(out)
     finish(output, lambda: found.to_dict() | {"states": states}, _items(found))
 

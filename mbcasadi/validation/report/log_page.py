@@ -2,14 +2,15 @@
 
 from collections.abc import Iterator, Mapping
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.validation.estimated_log import EstimatedLog, Part
+from mbcasadi.validation.report.estimated_log import EstimatedLog, Part
 from mbcasadi.validation.report.figures import plain_figures, thin_lines
-from mbcasadi.validation.report.pages import page_template
+from mbcasadi.validation.report.pages import json_text, page_template, save_page
 from mbcasadi.validation.report.plots import COLORS, MOST_LINES, Draw, label_axes
 from mbcasadi.validation.versions import package_versions
 
@@ -18,6 +19,16 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 BOUND = 3.0  # standard deviations
+
+
+def save_log_report(result: EstimatedLog, path: Path) -> None:
+    """Write the report as a page (.html) or as data (.json).
+
+    Raises:
+        ProblemError: another suffix, or a file that cannot be written.
+        MissingExtraError: jinja2 or matplotlib is not installed.
+    """
+    save_page(path, "a log", lambda: json_text(result.to_dict()), lambda: log_page(result))
 
 
 def log_page(result: EstimatedLog) -> str:

@@ -167,19 +167,6 @@ class EstimatedLog:
             raise ProblemError(f"cannot write {path}: {error.strerror or error}") from error
         return path
 
-    @checked
-    def save(self, path: str | Path) -> Path:
-        """Write the report as a page (.html) or as data (.json); return the path.
-
-        Raises:
-            ProblemError: another suffix, or a file that cannot be written.
-            MissingExtraError: jinja2 or matplotlib is not installed.
-        """
-        from mbcasadi.validation.report.log_page import log_page
-        from mbcasadi.validation.report.pages import json_text, save_page
-
-        return save_page(path, "a log", lambda: json_text(self.to_dict()), lambda: log_page(self))
-
 
 LONG_GAP, SAME_PERIOD = 1.5, 0.1
 """Of the usual step: a gap that is told. Share by which a step may differ from the period."""
