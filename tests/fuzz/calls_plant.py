@@ -231,6 +231,9 @@ def calls_of_validation():
             "spec": plants.own_spec(), "system": ex.four_bar(), "q0": ex.four_bar().tree.q0,
         },
         home + "spec.run_spec": {"spec": plants.own_spec(), "model": ex.FOUR_BAR},
+        home + "spec.estimate_log_of_spec": {
+            "spec": plants.sensed_spec(), "model": ex.FOUR_BAR, "log": plants.sensed_log(),
+        },
         home + "spec.cases_of_spec": {"spec": plants.own_spec(), "runs": 1},
         home + "spec.run_campaign": {
             "spec": plants.own_spec(), "model": ex.FOUR_BAR, "plan": plan,
