@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from mbcasadi.cli import check, console, examples, files, model, trials
+from mbcasadi.cli import check, console, examples, files, logs, model, trials
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -19,6 +19,7 @@ for command in (
     files.init,
     files.export,
     files.replay,
+    logs.estimate,
     trials.validate,
     trials.campaign,
     trials.margin,

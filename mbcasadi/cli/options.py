@@ -162,7 +162,8 @@ TEXTS = {
     "disturbance": "Force on a body of the plant, BODY=FX,FY,FZ@START:STOP in N (world axes) and "
     "s, such as trunk=0,50,0@0.5:0.7; repeatable. They replace those of the file.",
     "ranges": "Range of an error that all bodies share, such as mass=-0.1:0.2, delay=0:3, "
-    "start_error=0:0.1; repeatable. --runs points of --design are drawn.",
+    "start_error=0:0.1, or sensor_noise=0.5:3, a factor on that of the file's [estimation]; "
+    "repeatable. --runs points of --design are drawn.",
     "delays": "Ticks; repeatable, all combinations.",
     "jobs": "Processes; the cores by default.",
     "runs": "Number of plants, 10 by default; each draws its own errors.",

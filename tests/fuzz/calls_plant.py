@@ -200,7 +200,11 @@ def calls_of_validation():
         home + "Reaction": {"project": plants.reaction_project(), "z0": np.zeros(1)},
         home + "Sensing": {"estimator": sensing.estimator},
         home + "Sensing.errors_of": {"self": sensing, "sensor": sensing.estimator.sensors[0]},
+        home + "Sensing.of_case": {"self": sensing, "seed": 1, "noise": 2.0},
         home + "SensorErrors": {},
+        home + "SensorErrors.scaled": {
+            "self": validation.SensorErrors(), "factor": 2.0, "expected": 1e-3,
+        },
         home + "Predictions.share": {"self": plants.predictions(), "lag": 0},
         home + "TrackingStatistics.share": {"self": plants.tracking(), "value": 0.1},
         home + "Criteria": {},
@@ -258,6 +262,9 @@ def calls_of_validation():
             "spec": plants.own_spec(), "system": ex.four_bar(), "q0": ex.four_bar().tree.q0,
         },
         home + "spec.run_spec": {"spec": plants.own_spec(), "model": ex.FOUR_BAR},
+        home + "spec.estimate_log_of_spec": {
+            "spec": plants.sensed_spec(), "model": ex.FOUR_BAR, "log": plants.sensed_log(),
+        },
         home + "spec.cases_of_spec": {"spec": plants.own_spec(), "runs": 1},
         home + "spec.run_campaign": {
             "spec": plants.own_spec(), "model": ex.FOUR_BAR, "plan": plan,

@@ -257,6 +257,6 @@ def case_report(
             scenario=replace(trials.options, seed=case.plant_seed),
             period=None,
             fast=False,
-            sensors=trial.sensors and replace(trial.sensors, seed=case.seed),
+            sensors=trial.sensors and trial.sensors.of_case(case.seed, case.sensor_noise),
         )
         return run_trial(trials.law, model, alone, report)

@@ -105,6 +105,11 @@ def _require_cases(cases: Sequence[Case], trial: Trial) -> None:
             "the cases scale a disturbance, and there is none; give disturbance=Push(...) or "
             "another force, --push on the command line, or [[validation.push]] in the file"
         )
+    if trial.sensors is None and any(case.sensor_noise != 1.0 for case in cases):
+        raise ProblemError(
+            "the cases scale the noise of sensors, and q and v are given as they are; give "
+            "sensors=Sensing(...), or the table [estimation] in the file"
+        )
 
 
 def _notes_on(law: Runnable, kit: Kit) -> Iterator[str]:

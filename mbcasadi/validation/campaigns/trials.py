@@ -81,7 +81,7 @@ class Trials:
             case.delay,
             scaled(trial.disturbance, case.disturbance),
             self.options,
-            self._estimator and self._estimator.seeded(case.seed),
+            self._estimator and self._estimator.of_case(case.seed, case.sensor_noise),
         )
 
     def run(self, number: int, case: Case, time_limit: float | None = None) -> Outcome:

@@ -107,6 +107,9 @@ METRICS: dict[str, MetricKind] = {
     "estimate.within": MetricKind(
         "ticks with an error inside three deviations, worst", "share", True
     ),
+    "estimate.nees": MetricKind(
+        "squared error of the estimate by its covariance, mean; 1 expected"
+    ),
     "estimate.doubted": MetricKind("ticks with a status of the estimator", "share"),
     "time.median": MetricKind("time of one tick in C, median", "time"),
     "time.p99": MetricKind("time of one tick in C, 99th percentile", "time"),
