@@ -18,10 +18,10 @@ from mbcasadi.errors import ProblemError, RenderingError, SimulationError
 from mbcasadi.extras import require_extra
 from mbcasadi.plant import Plant, Source
 from mbcasadi.shapes import require_name, require_whole
-from mbcasadi.validation.closed_loop import Scenario, compile_controller
+from mbcasadi.validation.closed_loop import Controllable, Scenario, compile_controller
 from mbcasadi.validation.closed_loop.closed_loop import ClosedLoop
 from mbcasadi.validation.closed_loop.sensing import loaded_estimator
-from mbcasadi.validation.run.preparation import Controllable, prepare
+from mbcasadi.validation.run.preparation import prepare
 from mbcasadi.validation.spec import build_experiment, read_spec
 from mbcasadi.validation.trial import Trial
 
@@ -124,7 +124,8 @@ class ControlledEnv(gymnasium.Env[Array, Array]):
         self.render_mode, self._ticks, self._start_error = render_mode, ticks, start_error
         self._observe, self._reward, self._terminate = observe, reward, terminate
         self._ranges, self._stack = dict(perturb or {}), ExitStack()
-        self._ready = ready = prepare(controller or self._control, model, trial)
+        given: Controllable = self._control if controller is None else controller
+        self._ready = ready = prepare(given, model, trial)
         self._law = self._stack.enter_context(compile_controller(ready.controller))
         described = self._law.controller
         self._commands = Commands(described, actions, is_controlled=controller is not None)
@@ -138,7 +139,7 @@ class ControlledEnv(gymnasium.Env[Array, Array]):
         size = np.size(self.reset()[0])
         self.observation_space = Box(-np.inf, np.inf, (size,), np.float64)
 
-    def _control(self, t: float, q: Array, v: Array) -> Array:  # noqa: ARG002
+    def _control(self, t: float, q: ArrayLike, v: ArrayLike) -> Array:  # noqa: ARG002
         """Return the control that the agent commands."""
         return self._commands.control()
 

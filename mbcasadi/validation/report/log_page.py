@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from mbcasadi.inline_svg import COLORS, thin_lines
 from mbcasadi.validation.report.estimated_log import EstimatedLog, Part
-from mbcasadi.validation.report.figures import plain_figures, thin_lines
+from mbcasadi.validation.report.figures import plain_figures
 from mbcasadi.validation.report.pages import json_text, page_template, save_page
-from mbcasadi.validation.report.plots import COLORS, MOST_LINES, Draw, label_axes
+from mbcasadi.validation.report.plots import MOST_LINES, Draw, label_axes
 from mbcasadi.validation.versions import package_versions
 
 if TYPE_CHECKING:
@@ -80,4 +81,4 @@ def _lines(axes: "Axes", t: Array, part: Part, bounds: Mapping[int, Array] | Non
             for sign in (-BOUND, BOUND):
                 axes.plot(t, line + sign * bounds[int(k)], ":", color=color, linewidth=0.7)
     thin_lines(axes)
-    label_axes(axes, "SI", legend=True, named=True)
+    label_axes(axes, "SI")

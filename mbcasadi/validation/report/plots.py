@@ -124,7 +124,7 @@ def consistency(axes: "Axes", run: Run) -> None:
     axes.axhline(float(nees.mean()), color=COLORS[0], linestyle="--", linewidth=0.9)
     axes.axhline(1.0, color="#9ca3af", linewidth=0.9)
     axes.set_yscale("log")
-    label_axes(axes, "squared error / expected", legend=False)
+    label_axes(axes, "squared error / expected")
 
 
 def errors(axes: "Axes", run: Run, unit: str) -> None:

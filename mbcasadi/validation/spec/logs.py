@@ -5,7 +5,7 @@ from pathlib import Path
 from mbcasadi.argument_kinds import checked
 from mbcasadi.errors import ProblemError
 from mbcasadi.estimation import estimate_log, logged_inputs, read_log
-from mbcasadi.validation.closed_loop import Progress
+from mbcasadi.progress import Progress
 from mbcasadi.validation.report.estimated_log import EstimatedLog
 from mbcasadi.validation.spec.common import Spec
 from mbcasadi.validation.spec.kinds import build_experiment
