@@ -1,8 +1,8 @@
 """A policy learns to balance a pole by commanding inverse dynamics; both become one C.
 
 The law moves the carriage with the acceleration that it is asked for, by a network of 30 weights at
-50 Hz. An evolution strategy trains it, for minutes, in an environment of Gymnasium with wrong masses.
-You will see the pole of a heavier plant, one tick late and pushed, stay within a few degrees.
+50 Hz. An evolution strategy trains it, for minutes, in an environment of Gymnasium with errors of
+mass. You will see the pole of a heavier plant, late and pushed, stay within a few degrees.
 """
 
 import sys
