@@ -153,6 +153,7 @@ KINDS: dict[str, Any] = {
 FLAGS = {
     "disturbance": ("--push",),
     "viewer": ("--viewer",),
+    "browser": ("--browser",),
     "ranges": ("--range",),
     "delays": ("--delay",),
 }
