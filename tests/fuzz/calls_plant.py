@@ -1,5 +1,7 @@
 """Valid calls of code generation, the plant, validation and the models."""
 
+from unittest.mock import MagicMock
+
 import mujoco
 import numpy as np
 from support.two_rates_problems import two_rates

@@ -56,12 +56,16 @@ RESTING = """
 <mujoco>
   <option gravity="2 0 -9.81" cone="elliptic" timestep=".002"/>
   <worldbody>
-    <geom name="floor" type="plane" size="3 2 .1" friction=".8 .01 .01"/>
+    <geom name="floor" %s friction=".8 .01 .01"/>
     <body name="stone" pos="0 0 .1"><freejoint/><geom name="stone" size=".1" mass="2" friction=".8"
       condim="6"/></body>
   </worldbody>
 </mujoco>
 """
+
+
+FLOORS = ('type="plane" size="3 2 .1"', 'type="box" size="3 2 .1" pos="0 0 -.1"')
+"""As the first geom of the contact, and as the second one."""
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +91,7 @@ def test_a_height_field_has_its_heights_above_its_grid(shapes):
     vertices, faces = geom_triangles(shapes, shapes.geom("hills").id)
     data = mujoco.MjData(shapes)
     mujoco.mj_forward(shapes, data)
-    for x, y, z in vertices + [0, 0, -9]:
+    for x, y, z in vertices + shapes.geom("hills").pos:
         inner = np.array([np.clip(x, -1.9999, 1.9999), np.clip(y, -0.9999, 0.9999), 0])
         down = mujoco.mj_rayHfield(
             shapes, data, shapes.geom("hills").id, inner, np.array([0.0, 0, -1]), None
@@ -175,8 +179,9 @@ def test_a_motion_plays_when_it_is_switched_on(shapes):
         view.show(11.0)
 
 
-def test_arrows_are_the_contact_forces_inside_their_cones():
-    model = mujoco.MjModel.from_xml_string(RESTING)
+@pytest.mark.parametrize("floor", FLOORS)
+def test_arrows_are_the_contact_forces_inside_their_cones(floor):
+    model = mujoco.MjModel.from_xml_string(RESTING % floor)
     data = mujoco.MjData(model)
     for _ in range(300):
         data.xfrc_applied[1, :3] = [-4, 0, 0]  # against the sideways gravity: at rest
