@@ -159,6 +159,7 @@ CASES: tuple[Case, ...] = (
     Case("servo_control", "five_bar", follow_first_joint),
     *(Case("qr_inverse_dynamics", name, partial(_qr, name)) for name in TOOLS),
     Case("lti_inverse_dynamics", "five_bar", _lti),
+    Case("feedback_from_ss", "pendulum_on_four_bar", linear_law_cases.feedback_from_ss),
     *(
         Case(name, model, getattr(linear_law_cases, name))
         for name in REGULATORS

@@ -1,5 +1,7 @@
 """Regulators and filters of mechanisms at rest, for the benchmark and the tests of laws."""
 
+from types import SimpleNamespace
+
 import numpy as np
 
 from mbcasadi import estimation
@@ -10,6 +12,7 @@ from mbcasadi.system import System
 
 PERIOD = 1e-3  # s
 HORIZON = 0.1  # s
+PASS = 0.5  # share of the last value in a low-pass
 ANGLE, SPEED = 10.0, 0.1  # weights of deviations and rates; rad, m, s
 TORQUE = {"pendulum_on_four_bar": 1.0, "planar_biped": 1e-4}  # weights of controls, 1/(N m)²
 SENSOR, DISTURBANCE = 1e-3, 1.0  # rad; rad/s² √s
@@ -32,6 +35,16 @@ def feedback(system: System) -> Law:
     return regulators.feedback(
         linear, regulators.lqr_gain(linear, *weights(system)).K, options=LawOptions(period=PERIOD)
     )
+
+
+def feedback_from_ss(system: System) -> Law:
+    """Return the gain of LQR behind a low-pass of its input, as matrices."""
+    linear = at_rest(system)
+    K = regulators.lqr_gain(linear, *weights(system)).K
+    eye = np.eye(linear.nx)
+    held, new = PASS * eye, (1 - PASS) * eye  # z = held z + new x, u = -K (held z + new x)
+    controller = SimpleNamespace(A=held, B=new, C=-K @ held, D=-K @ new, dt=PERIOD)
+    return regulators.feedback_from_ss(linear, controller, options=LawOptions(period=PERIOD))
 
 
 def lqr(system: System) -> Law:

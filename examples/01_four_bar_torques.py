@@ -7,21 +7,21 @@ limit.
 You will see the torque, its limit and the error of the crank over two turns forward and back.
 """
 
+import casadi as ca
 import numpy as np
 
 import mbcasadi as mb
-from mbcasadi import models
+from mbcasadi import models, motion
 
 DURATION = 0.6  # s
 SWING = 0.9  # rad
 FREQUENCY = 3.0  # Hz
 
 
-def reference(t: float, start: float) -> np.ndarray:
-    """Return crank angle, speed and acceleration at time t, from rest."""
-    w = 2 * np.pi * FREQUENCY
-    ramp, ramp_rate = 1 - np.cos(w * t), w * np.sin(w * t)
-    return np.array([start + SWING * ramp, SWING * ramp_rate, SWING * w**2 * np.cos(w * t)])
+def swing(start: float) -> motion.VectorMotion:
+    """Return the motion of the crank, forward and back, from rest."""
+    t = ca.SX.sym("t")
+    return motion.vector_motion(t, start + SWING * (1 - ca.cos(2 * np.pi * FREQUENCY * t)))
 
 
 def on_the_loop(system: mb.System, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -38,9 +38,10 @@ def main() -> dict[str, float]:
     system = mb.read_mjcf(models.path("four_bar"))
     law = mb.control.InverseDynamicsQP(system, [mb.control.PostureTask(("crank",), kp=400.0)])
     q, v = system.tree.q0.copy(), np.zeros(system.nv)
-    start, errors, torques = q[0], [], []
+    reference = mb.control.follow_motions(law, {"posture": swing(float(q[0]))})
+    errors, torques = [], []
     for k in range(round(DURATION / law.period)):
-        ref = reference(k * law.period, start)
+        ref = reference(k * law.period)
         solution = law.solve(q, v, ref)
         if not solution.solved:
             print(solution.explain())

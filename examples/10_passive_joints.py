@@ -11,10 +11,12 @@ You will see the crank's error, the torque with a fine and a coarse `rank_tol`, 
 
 import sys
 
+import casadi as ca
 import numpy as np
 
 import mbcasadi as mb
-from mbcasadi import models
+from mbcasadi import models, motion
+from mbcasadi.control import follow_motions
 from mbcasadi.control.laws import LawOptions, input_reach, joint_coordinates, passive_joint_control
 from mbcasadi.plots import save_figure
 
@@ -29,14 +31,11 @@ def turn(system: mb.System, rank_tol: float) -> mb.validation.Run:
     """Return the closed loop over one turn."""
     theta = joint_coordinates(system, ("crank",))
     law = passive_joint_control(system, theta, kp=400.0, options=LawOptions(rank_tol=rank_tol))
-    rate, start = 2 * np.pi / TURN, system.tree.q0[0]
+    rate, start = 2 * np.pi / TURN, float(system.tree.q0[0])
 
-    def reference(t: float) -> np.ndarray:
-        return law.reference(
-            theta_q=start + rate * t - np.sin(rate * t),
-            theta_v=rate * (1 - np.cos(rate * t)),
-            theta_a=rate**2 * np.sin(rate * t),
-        )
+    t = ca.SX.sym("t")
+    angle = motion.vector_motion(t, start + rate * t - ca.sin(rate * t))
+    reference = follow_motions(law, {"theta": angle})
 
     def push(t: float) -> list[float]:
         return [0.0, PUSH if FROM <= t < TO else 0.0, 0.0]

@@ -9,10 +9,12 @@ You will see the platform track a circle while it turns, the effect of the push,
 
 import sys
 
+import casadi as ca
 import numpy as np
 
 import mbcasadi as mb
-from mbcasadi import models
+from mbcasadi import models, motion
+from mbcasadi.control import follow_motions
 from mbcasadi.control.laws import (
     input_reach,
     joint_coordinates,
@@ -28,18 +30,12 @@ DURATION, PUSH, FROM, TO = 3.0, 5.0, 1.5, 1.6  # s; N on the platform, along x
 POSES = 200
 
 
-def path(t: float) -> np.ndarray:
-    """Return (3, 3): x, y, angle; their rates; their second rates. It starts at rest."""
-    turn, w = RATE * t, RATE
-    x = RADIUS * np.array([np.cos(turn) - 1, -w * np.sin(turn), -w * w * np.cos(turn)])
-    y = RADIUS * np.array([np.sin(turn), w * np.cos(turn), -w * w * np.sin(turn)])
-    angle = ANGLE * np.array([np.cos(turn) - 1, -w * np.sin(turn), -w * w * np.cos(turn)])
-    full = np.column_stack([x, y, angle])
-    s = min(t, 1.0)  # fades in: s³ (10 - 15 s + 6 s²)
-    fade = np.array([10, -15, 6]) @ [s**3, s**4, s**5]
-    slope, bend = 30 * (s * (1 - s)) ** 2, 60 * s * (1 - s) * (1 - 2 * s)
-    rate = fade * full[1] + slope * full[0]
-    return np.array([fade * full[0], rate, fade * full[2] + 2 * slope * full[1] + bend * full[0]])
+def path() -> motion.VectorMotion:
+    """Return the motion of x, y and angle; it starts at rest."""
+    t = ca.SX.sym("t")
+    x, y, angle = ca.cos(RATE * t) - 1, ca.sin(RATE * t), ca.cos(RATE * t) - 1
+    way = ca.vertcat(RADIUS * x, RADIUS * y, ANGLE * angle)
+    return motion.vector_motion(t, motion.smooth_step(t, 0.0, 1.0) * way)
 
 
 def main(figure: str | None = None) -> dict[str, float]:
@@ -52,10 +48,7 @@ def main(figure: str | None = None) -> dict[str, float]:
     def push(t: float) -> np.ndarray:
         return PUSH * (np.arange(9) == 6) * (FROM <= t < TO)
 
-    def reference(t: float) -> np.ndarray:
-        theta_q, theta_v, theta_a = path(t)
-        return law.reference(theta_q=theta_q, theta_v=theta_v, theta_a=theta_a)
-
+    reference = follow_motions(law, {"theta": path()})
     options = {"reference": reference, "disturbance": push, "perturb": {"mass": 0.1}}
     run = mb.validate(law, MODEL, DURATION, **options).runs[0]
     found = {f"RMS error of {row.name[6:]}, m or rad": row.rms for row in run.tracking}

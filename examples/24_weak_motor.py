@@ -11,11 +11,12 @@ You will see both laws side by side: the tool along and off its line, and the mo
 
 import sys
 
+import casadi as ca
 import numpy as np
 
 import mbcasadi as mb
-from mbcasadi import models
-from mbcasadi.control import FrameTask, laws
+from mbcasadi import models, motion
+from mbcasadi.control import FrameTask, follow_motions, laws
 from mbcasadi.validation import Criteria, Report, side_by_side
 
 MODEL = models.path("five_bar")
@@ -34,14 +35,9 @@ def main(figure: str | None = None) -> dict[str, dict[str, np.ndarray | float]]:
     line_first = laws.within_limits(clipped, closeness=FrameTask(**tool, weight=(1.0, 100.0)))
     place = np.array(system.frame("tool").pose(system.tree.q0)[0]).ravel()[[0, 2]]
 
-    def line(t: float) -> np.ndarray:
-        way = np.array([REACH, 0.0])
-        return clipped.reference(
-            tool_position=place + way * np.sin(RATE * t),
-            tool_velocity=way * RATE * np.cos(RATE * t),
-            tool_acceleration=-way * RATE**2 * np.sin(RATE * t),
-        )
-
+    t = ca.SX.sym("t")
+    along = motion.vector_motion(t, ca.vertcat(REACH * ca.sin(RATE * t), 0) + place)
+    line = follow_motions(clipped, {"tool": along})
     found: dict[str, dict[str, np.ndarray | float]] = {}
     reports: dict[str, Report] = {}
     for name, law in {"clipped": clipped, "within limits": line_first}.items():

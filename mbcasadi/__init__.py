@@ -1,15 +1,16 @@
 """Constrained multibody dynamics and control with CasADi and MuJoCo.
 
 >>> import mbcasadi as mb
->>> system = mb.read_mjcf("four_bar.xml")  # exact, differentiable CasADi Functions
+>>> system = mb.read_mjcf("four_bar")  # exact, differentiable CasADi Functions
 >>> fd = mb.forward_dynamics(system)  # (q, v, f) → (a, f_c, lam)
 >>> ctl = mb.control.InverseDynamicsQP(system, tasks=[...])
 >>> project = mb.export_c(ctl, "out/")  # C99 without allocation
->>> report = mb.validate(ctl, "four_bar.xml", duration=5.0)  # the C against MuJoCo
+>>> report = mb.validate(ctl, "four_bar", duration=5.0)  # the C against MuJoCo
 
 Packages are imported when they are first used: `import mbcasadi` alone loads none of them.
 """
 
+import logging
 from importlib import import_module
 from importlib.metadata import version
 from typing import TYPE_CHECKING
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from mbcasadi import interop as interop
     from mbcasadi import linalg as linalg
     from mbcasadi import models as models
+    from mbcasadi import motion as motion
     from mbcasadi import mpc as mpc
     from mbcasadi import plant as plant
     from mbcasadi import plots as plots
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
     from mbcasadi.dynamics import constraint_force, forward_dynamics, inverse_dynamics
     from mbcasadi.dynamics import linear_parameters as linear_parameters
     from mbcasadi.dynamics.regressor import regressor as regressor
+    from mbcasadi.motion.pose import Pose
     from mbcasadi.simulation import Event, EventRecord, SampledLaw, Switch, Trajectory, assemble
     from mbcasadi.simulation.fixed_step import simulate_fixed_step
     from mbcasadi.simulation.simulate import simulate
@@ -53,6 +56,8 @@ if TYPE_CHECKING:
     from mbcasadi.validation.validate import validate
 
 __version__ = version("mbcasadi")
+
+logging.getLogger("mbcasadi").addHandler(logging.NullHandler())  # the program decides on its log
 
 _PACKAGES = (
     "anatomy",
@@ -67,6 +72,7 @@ _PACKAGES = (
     "interop",
     "linalg",
     "models",
+    "motion",
     "mpc",
     "plant",
     "plots",
@@ -93,6 +99,7 @@ _HOMES = {
         "linear_parameters",
         "regressor",
     ),
+    "mbcasadi.motion": ("Pose",),
     "mbcasadi.simulation": (
         "Event",
         "EventRecord",
@@ -122,6 +129,7 @@ __all__ = [
     "Controller",
     "Event",
     "EventRecord",
+    "Pose",
     "SampledLaw",
     "Signal",
     "Switch",

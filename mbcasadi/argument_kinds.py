@@ -21,6 +21,7 @@ from mbcasadi.annotations import hints_of, is_any_of, parts_of
 from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.readable_signatures import readable
 from mbcasadi.real_numbers import described, real_array
+from mbcasadi.unknown_names import unknown_argument
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -30,6 +31,7 @@ MAKERS = {
     "Linearization": "linearize makes one",
     "OptimalControlProblem": "optimal_control_problem makes one",
     "Task": "PostureTask, FrameTask, another task of mbcasadi.control, or one of your own",
+    "Executor": "concurrent.futures has some, and client.get_executor() is that of a Dask Client",
     "SX": "symbols or expressions, as ca.SX.sym gives them",
 }
 """What makes the objects that users do not construct themselves."""
@@ -54,6 +56,8 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
                 _require(names.more, value, hints[names.more])
         for name, value in kwargs.items():
             known = name in hints or name in names.single  # keys of a TypedDict have hints
+            if not known and not names.options:
+                raise unknown_argument(function.__qualname__, name, names.single)
             hint = name if known else names.options
             if hint in hints:
                 _require(name, value, hints[hint])

@@ -8,12 +8,14 @@ import inspect
 import types
 import typing
 from collections.abc import Callable
-from functools import cache
+from functools import cache, wraps
 from inspect import Parameter, Signature
 from typing import Any, Literal, TypeVar, Union
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from mbcasadi.unknown_names import unknown_argument
 
 NUMBERS = frozenset(typing.get_args(ArrayLike))
 """Parts of NumPy's `ArrayLike`; none from Python 3.12 on, where it is an alias with a name."""
@@ -58,9 +60,21 @@ def readable_signature(function: Function) -> Function:
 
 
 def readable_fields(kind: type[T]) -> type[T]:
-    """Return a dataclass whose constructor has a readable signature."""
+    """Return a dataclass with a readable signature, which says what an unknown argument means."""
     constructor: Any = kind.__init__
-    constructor.__signature__ = readable(constructor)
+    names = [*inspect.signature(constructor).parameters][1:]
+
+    @wraps(constructor)
+    def initialise(self: Any, *args: Any, **kwargs: Any) -> None:
+        for name in kwargs:
+            if name not in names:
+                raise unknown_argument(kind.__name__, name, names)
+        constructor(self, *args, **kwargs)
+
+    shown: Any = initialise
+    shown.__signature__ = readable(constructor)
+    changed: Any = kind
+    changed.__init__ = shown
     return kind
 
 

@@ -15,6 +15,9 @@ LISTED = 24
 CLOSE = 0.6
 """Similarity from which a name counts as meant; see `difflib.SequenceMatcher.ratio`."""
 
+BEGINNING = 3
+"""Letters from which a text counts as the beginning of a name."""
+
 
 def require_name(
     kind: str,
@@ -56,6 +59,18 @@ def unknown_name(
     return UnknownNameError(f"unknown {kind} {name!r}; valid: {listed_names(name, names)}{hint}")
 
 
+SYNONYMS = {"dt": ("period", "step", "timestep"), "sample_time": ("period",), "Ts": ("period",)}
+"""What others call an argument → what it is called here, the first that a function has."""
+
+
+def unknown_argument(function: str, name: str, valid: Collection[str]) -> TypeError:
+    """Return the exception for an argument that a function does not take, in Python's words."""
+    same = [each for each in SYNONYMS.get(name, ()) if each in valid]
+    meant = [*same, *closest(name, list(valid), 1)][:1]
+    hint = f"; did you mean '{meant[0]}='?" if meant else ""
+    return TypeError(f"{function}() got an unexpected keyword argument {name!r}{hint}")
+
+
 def listed_names(name: object, valid: Sequence[str]) -> str:
     """Return the valid names in a line, of many the closest ones and how many there are."""
     if len(valid) <= LISTED:
@@ -66,12 +81,18 @@ def listed_names(name: object, valid: Sequence[str]) -> str:
 
 
 def closest(name: str, valid: Sequence[str], count: int) -> list[str]:
-    """Return names that resemble one, the most similar first, whatever their capitals are."""
+    """Return names that resemble one, whatever their capitals are.
+
+    Those that begin with it are first, then those that are most similar.
+    """
     by_lower: dict[str, str] = {}
     for each in valid:
         by_lower.setdefault(each.lower(), each)
-    matches = difflib.get_close_matches(name.lower(), by_lower, count, CLOSE)
-    return [by_lower[match] for match in matches]
+    start = name.lower()
+    begin = [each for each in by_lower if len(start) >= BEGINNING and each.startswith(start)]
+    first = difflib.get_close_matches(start, begin, count, cutoff=0.0) if begin else []
+    similar = difflib.get_close_matches(start, by_lower, count, CLOSE)
+    return [by_lower[each] for each in dict.fromkeys([*first, *similar])][:count]
 
 
 def _with_article(kind: str) -> str:

@@ -12,6 +12,7 @@
 # MuJoCo reads will do: an MJCF or URDF file, a text, an `MjSpec`, an `MjModel`.
 
 # %%
+import casadi as ca
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -59,34 +60,28 @@ print("the loop stays closed:", float(abs(system.constraint_jacobian(q) @ a).ful
 # forces of the motors only, with their limits.
 
 # %%
-from mbcasadi.control import InverseDynamicsQP, PostureTask
+from mbcasadi.control import InverseDynamicsQP, PostureTask, follow_motions
 
 crank = PostureTask(["crank"], kp=900.0)
-law = InverseDynamicsQP(system, [crank], name="crank", period=0.001)
-print("reference:", dict(law.reference_slices))
-solution = law.solve(q, v, law.reference_at(q))
+ctl = InverseDynamicsQP(system, [crank], name="crank", period=0.001)
+print("reference:", dict(ctl.reference_slices))
+solution = ctl.solve(q, v, ctl.reference_at(q))
 print(solution.status_text, "with", solution.u.round(3), "N m against gravity")
 
 # %% [markdown]
 # ## In MuJoCo
 #
 # The reference is a function of time. A position that moves needs its velocity and its
-# acceleration too: without them the controller would brake all the time.
+# acceleration too: without them the controller would brake all the time. `mb.motion` takes
+# them from the position, as its exact derivatives.
 
 # %%
 AMPLITUDE, RATE = 0.6, 2 * np.pi * 0.5  # rad, rad/s
 
 
-def swing(t):
-    """Swing about the start, beginning at rest."""
-    angle = AMPLITUDE / 2 * (1 - np.cos(RATE * t))
-    rate = AMPLITUDE / 2 * RATE * np.sin(RATE * t)
-    change = AMPLITUDE / 2 * RATE**2 * np.cos(RATE * t)
-    return law.reference(
-        posture_q=q[0] + angle,
-        posture_v=rate,
-        posture_a=change,
-    )
+t = ca.SX.sym("t")
+angle = AMPLITUDE / 2 * (1 - ca.cos(RATE * t)) + q[0]  # about the start, from rest
+swing = follow_motions(ctl, {"posture": mb.motion.vector_motion(t, angle)})
 
 
 # %% [markdown]
@@ -95,7 +90,7 @@ def swing(t):
 # tick late.
 
 # %%
-report = mb.validate(law, MODEL, 4.0, reference=swing, perturb={"mass": 0.1}, delay=1)
+report = mb.validate(ctl, MODEL, 4.0, reference=swing, perturb={"mass": 0.1}, delay=1)
 print(report)
 
 # %%
@@ -114,7 +109,7 @@ figure.tight_layout()
 # component, a manifest, a `CMakeLists.txt`, an example.
 
 # %%
-project = mb.export_c(law, "crank_c", overwrite=True)
+project = mb.export_c(ctl, "crank_c", overwrite=True)
 print(project)
 print(sorted(path.name for path in project.folder.iterdir()))
 times = project.time({"q": run.q[:1000], "v": run.v[:1000], "ref": swing(0.0)})

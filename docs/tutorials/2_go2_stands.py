@@ -45,7 +45,7 @@ print(feet)
 
 # %%
 gains = mb.control.propose_gains(0.002, delay=1, lag=0.005, observer=True)
-law = InverseDynamicsQP(
+ctl = InverseDynamicsQP(
     system,
     [
         FrameTask(BODY, kind="body", name="base", kp=gains.kp, kd=gains.kd),
@@ -58,7 +58,7 @@ law = InverseDynamicsQP(
     delay=1,
     name="stand",
 )
-solution = law.solve(stand, np.zeros(system.nv), law.reference_at(stand))
+solution = ctl.solve(stand, np.zeros(system.nv), ctl.reference_at(stand))
 print(solution.status_text)
 print("normal forces:", solution.contact_forces[:, 0].round(1), "N")
 
@@ -78,7 +78,7 @@ def push(t):
 
 
 report = mb.validate(
-    law,
+    ctl,
     SCENE,
     3.0,
     q0=stand,
@@ -102,8 +102,8 @@ print("at the end:   ", np.abs(error[-1]).round(1), "mm")
 # Here the desired acceleration of the base is 9 m/s², more than the friction gives.
 
 # %%
-still, slide = np.zeros(system.nv), law.reference_at(stand, {"base.acceleration": [9, 0, 0]})
-print(law.explain(stand, still, slide))
+still, slide = np.zeros(system.nv), ctl.reference_at(stand, {"base.acceleration": [9, 0, 0]})
+print(ctl.explain(stand, still, slide))
 
 # %% [markdown]
 # The whole way to C++ on a robot is in

@@ -17,7 +17,7 @@ import mujoco
 import numpy as np
 
 import mbcasadi as mb
-from mbcasadi.control import FrameTask, InverseDynamicsQP, JointLimits, PostureTask
+from mbcasadi.control import FrameTask, InverseDynamicsQP, JointLimits, PostureTask, follow_motions
 
 FILE = Path("mujoco_menagerie/kuka_iiwa_14/iiwa14.xml")
 if FILE.exists():
@@ -40,7 +40,7 @@ print(system)
 # The controls are angles, those of the servos. Nothing else changes.
 
 # %%
-law = InverseDynamicsQP(
+ctl = InverseDynamicsQP(
     system,
     [FrameTask(TOOL, name="tool", kp=900.0), PostureTask(kp=25.0, weight=1e-4)],
     joint_limits=JointLimits(joints=[f"joint{i}" for i in range(1, 8)]),
@@ -48,8 +48,8 @@ law = InverseDynamicsQP(
     delay=1,
     name="servo_arm",
 )
-held = law.reference_at(start)
-solution = law.solve(start, np.zeros(system.nv), held)
+held = ctl.reference_at(start)
+solution = ctl.solve(start, np.zeros(system.nv), held)
 print(solution.status_text)
 print("commands less angles:", (solution.u[:7] - start[:7]).round(4), "rad")
 
@@ -60,29 +60,11 @@ print("commands less angles:", (solution.u[:7] - start[:7]).round(4), "rad")
 # ramp starts it at rest.
 
 # %%
-RADIUS, RATE = 0.1, 2 * np.pi  # m, rad/s
-centre = held[law.reference_slices["tool.position"]] - [0.0, 0.0, RADIUS]
-
-
-def angle(t):
-    """Angle on the circle and its two rates: from rest to RATE in one second."""
-    if t < 1.0:
-        shape = np.polynomial.Polynomial([0.0, 0.0, 0.0, 1.0, -0.5])
-        return RATE * np.array([shape(t), shape.deriv()(t), shape.deriv(2)(t)])
-    return RATE * np.array([t - 0.5, 1.0, 0.0])
-
-
-def circle(t):
-    """Reference of the tool in the y-z plane."""
-    s, rate, change = angle(t)
-    out, along = np.array([0.0, np.sin(s), np.cos(s)]), np.array([0.0, np.cos(s), -np.sin(s)])
-    values = {
-        "tool.position": centre + RADIUS * out,
-        "tool.velocity": RADIUS * rate * along,
-        "tool.acceleration": RADIUS * (change * along - rate**2 * out),
-    }
-    return law.reference_at(start, values)
-
+RADIUS, TURN = 0.1, 1.0  # m, s
+tool = mb.motion.frame_pose(system, TOOL, start)
+centre = tool.position - [0.0, 0.0, RADIUS]
+way = mb.motion.circle(tool, centre, axis=[-1.0, 0.0, 0.0], period=TURN, ramp=1.0)
+circle = follow_motions(ctl, {"tool": way}, rest=ctl.reference_at(start))
 
 # %% [markdown]
 # ## In MuJoCo
@@ -91,7 +73,7 @@ def circle(t):
 # which a stiff servo's map depends.
 
 # %%
-report = mb.validate(law, model, 4.0, reference=circle, q0=start, delay=1)
+report = mb.validate(ctl, model, 4.0, reference=circle, q0=start, delay=1)
 print(report)
 
 # %%

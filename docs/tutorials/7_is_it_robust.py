@@ -9,25 +9,22 @@
 # The one of the first tutorial: it swings the crank of a four-bar.
 
 # %%
+import casadi as ca
 import numpy as np
 
 import mbcasadi as mb
-from mbcasadi.control import InverseDynamicsQP, PostureTask
+from mbcasadi.control import InverseDynamicsQP, PostureTask, follow_motions
 from mbcasadi.validation import Criteria, Trial, margin, sampled_cases
 
 MODEL = mb.models.path("four_bar")
 system = mb.read_mjcf(MODEL)
-law = InverseDynamicsQP(system, [PostureTask(["crank"], kp=900.0)], name="crank")
+ctl = InverseDynamicsQP(system, [PostureTask(["crank"], kp=900.0)], name="crank")
 AMPLITUDE, RATE = 0.3, 2 * np.pi  # rad, rad/s
 
 
-def swing(t):
-    """Swing about the start, beginning at rest."""
-    return law.reference(
-        posture_q=system.tree.q0[0] + AMPLITUDE * (1 - np.cos(RATE * t)),
-        posture_v=AMPLITUDE * RATE * np.sin(RATE * t),
-        posture_a=AMPLITUDE * RATE**2 * np.cos(RATE * t),
-    )
+t = ca.SX.sym("t")
+angle = AMPLITUDE * (1 - ca.cos(RATE * t)) + system.tree.q0[0]  # about the start, from rest
+swing = follow_motions(ctl, {"posture": mb.motion.vector_motion(t, angle)})
 
 
 # %% [markdown]
@@ -41,7 +38,7 @@ def swing(t):
 plan = sampled_cases({"mass": (-0.2, 0.2), "damping": (-0.5, 0.5), "delay": (0, 3)}, 16)
 need = Criteria({"tracking.rms_share:posture": 0.03})
 trial = Trial(1.0, reference=swing, criteria=need)
-result = mb.campaign(law, MODEL, trial, plan)
+result = mb.campaign(ctl, MODEL, trial, plan)
 print(result)
 
 # %% [markdown]
@@ -61,7 +58,7 @@ for row in result.sensitivity()[:3]:
 # %%
 worst = result.worst(1)[0]
 print(worst.case)
-report = mb.validation.case_report(law, MODEL, trial, plan, worst.number)
+report = mb.validation.case_report(ctl, MODEL, trial, plan, worst.number)
 print(report)
 
 # %% [markdown]
@@ -70,7 +67,7 @@ print(report)
 # `margin` lets one error grow until the controller fails.
 
 # %%
-print(margin(law, MODEL, trial, over="mass", largest=0.5))
+print(margin(ctl, MODEL, trial, over="mass", largest=0.5))
 
 # %% [markdown]
 # ## What to do about it

@@ -96,8 +96,8 @@ print("largest torque:", f"{np.abs(run.u / system.limits.ctrl[:, 1]).max():.0%} 
 # ## As C
 #
 # One folder has two functions for two threads: `trot_plan` every 20 ms, `trot_tick` every 2 ms.
-# Under supervision a plan that is older than 0.1 s is left by the safe output of the law, and
-# measurements that jump reach neither of them.
+# Under supervision a plan that is older than 0.1 s is left by the safe output of the controller,
+# and measurements that jump reach neither of them.
 
 # %%
 watch = mb.codegen.Supervision(stale_after=5, recover_after=50)

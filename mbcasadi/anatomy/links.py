@@ -23,7 +23,7 @@ RIM = 16
 
 
 def standing(tree: RigidTree) -> "Links":
-    """Return the links of a model in its first key frame, else in the authored pose."""
+    """Return the links of a model in its first key frame, else in the initial pose."""
     return Links(tree, np.array(next(iter(tree.keyframes.values()), tree.q0), dtype=float).ravel())
 
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from mbcasadi.cli import check, console, examples, files, model, trials
+from mbcasadi.cli import check, console, examples, files, logs, model, trials
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -19,6 +19,7 @@ for command in (
     files.init,
     files.export,
     files.replay,
+    logs.estimate,
     trials.validate,
     trials.campaign,
     trials.margin,
@@ -35,14 +36,19 @@ def _print_version(value: bool) -> None:
 
 @app.callback()
 def _options(
+    context: typer.Context,
     _version: Annotated[
         bool,
         typer.Option(
             "--version", callback=_print_version, is_eager=True, help="Print the version."
         ),
     ] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Write the log on stderr, with all details.")
+    ] = False,
 ) -> None:
     """Models and controllers of constrained mechanisms: CasADi, C, validation."""
+    context.with_resource(console.details(verbose))
 
 
 @app.command(hidden=True, context_settings={"ignore_unknown_options": True})

@@ -2,11 +2,13 @@
 
 import functools
 import json
+import logging
 import math
 import os
+import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, NoReturn, ParamSpec, TypeAlias, TypeVar
@@ -21,6 +23,7 @@ from rich.table import Table
 
 from mbcasadi.cli.interrupts import settle
 from mbcasadi.errors import MbcasadiError, ProblemError
+from mbcasadi.progress import LoggedProgress, Progress
 
 FAILED = 1  # a criterion is not fulfilled
 BAD_INPUT = 2  # the command could not do its work
@@ -29,12 +32,14 @@ INTERRUPTED = 130  # Ctrl-C ended the command: 128 + SIGINT
 
 P = ParamSpec("P")
 R = TypeVar("R")
-Progress: TypeAlias = Callable[[str, float], None]
 Cell: TypeAlias = "str | int | float | np.integer | None"
 
 
-def handle_errors(command: Callable[P, R]) -> Callable[P, R]:
+def handle_errors(command: Callable[P, R], options: Collection[str] = ()) -> Callable[P, R]:
     """Turn our own errors and those of the file system into one line and exit status 2.
+
+    A message that names an argument of Python, `overwrite=True`, names the option in its place
+    where it is among `options`: `--overwrite`.
 
     Ctrl-C ends a command with one line and status 130; exports and reports are written when they
     are complete, so nothing is left half-written.
@@ -45,11 +50,24 @@ def handle_errors(command: Callable[P, R]) -> Callable[P, R]:
         try:
             return command(*args, **kwargs)
         except (MbcasadiError, OSError) as error:
-            fail(str(error))
+            fail(_with_options(str(error), options))
         except KeyboardInterrupt:
             fail_interrupted()
 
     return wrapper
+
+
+def _with_options(message: str, options: Collection[str]) -> str:
+    """Return a message whose arguments are options: `--overwrite`, `--jobs 1`."""
+
+    def option(match: re.Match[str]) -> str:
+        name, value = match.groups()
+        if name not in options:
+            return match[0]
+        flag = f"--{name.replace('_', '-')}"
+        return flag if value == "True" else f"{flag} {value}"
+
+    return re.sub(r"(?<![\w=(-])(\w+)=(True|\d[\d.]*\b)", option, message)
 
 
 def fail(message: str, status: int = BAD_INPUT) -> NoReturn:
@@ -119,7 +137,7 @@ def number_text(value: float | np.integer | None) -> str:
 
 @contextmanager
 def progress(quiet: bool) -> Iterator[Progress]:
-    """Show progress on a terminal, on stderr; plain lines elsewhere; nothing if `quiet`.
+    """Show progress on a terminal, on stderr; lines of the log elsewhere; nothing if `quiet`.
 
     Yields:
         A function of (what is being done, fraction done).
@@ -140,27 +158,52 @@ def progress(quiet: bool) -> Iterator[Progress]:
                 row, description=escape(text), completed=fraction
             )
     else:
-        yield _progress_lines(console)
+        with log_lines(logging.INFO):
+            yield LoggedProgress()
 
 
-def _progress_lines(console: Console) -> Progress:
-    """Return a progress function that writes one line whenever the text changes."""
-    last = [""]
+class _Lines(logging.Handler):
+    """Writes to what is stderr now: a bar of progress puts its own in the place."""
 
-    def write(text: str, _fraction: float) -> None:
-        if text != last[0]:
-            last[0] = text
-            console.print(text, markup=False, soft_wrap=True)
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a line."""
+        sys.stderr.write(f"{self.format(record)}\n")
 
-    return write
+
+@contextmanager
+def log_lines(level: int) -> Iterator[None]:
+    """Write the log from a level on to stderr; details with their time and their module."""
+    log = logging.getLogger("mbcasadi")
+    if any(isinstance(each, _Lines) for each in log.handlers):  # of --verbose
+        yield
+        return
+    handler, before = _Lines(), log.level
+    details = "{relativeCreated:7.0f} ms  {name}: {message}"
+    shown = details if level == logging.DEBUG else "{message}"
+    handler.setFormatter(logging.Formatter(shown, style="{"))
+    log.addHandler(handler)
+    log.setLevel(level)
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
+        log.setLevel(before)
+
+
+def details(verbose: bool) -> AbstractContextManager[None]:
+    """Return a context that writes all of the log, if `verbose`."""
+    return log_lines(logging.DEBUG) if verbose else nullcontext()
 
 
 @dataclass(frozen=True)
 class JsonOnly:
-    """How results are shown."""
+    """How results and the log are shown."""
 
     as_json: Annotated[
         bool, typer.Option("--json", help="Print JSON and nothing else on stdout.")
+    ] = False
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Write the log on stderr, with all details.")
     ] = False
 
 

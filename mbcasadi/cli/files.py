@@ -16,7 +16,7 @@ from mbcasadi.errors import ProblemError
 if TYPE_CHECKING:  # so that `--help` does not import CasADi and MuJoCo
     from mbcasadi.codegen import CProject, LogReplay
     from mbcasadi.codegen.two_rates.project import TwoRatesProject
-    from mbcasadi.validation.closed_loop import Progress
+    from mbcasadi.progress import Progress
     from mbcasadi.validation.spec import Experiment, Spec
 
 cache = typer.Typer(no_args_is_help=True, help="What was generated and compiled before.")

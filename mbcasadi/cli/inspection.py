@@ -40,7 +40,7 @@ class Ranks:
 
     Attributes:
         rows: number of rows.
-        authored: how the rows depend on each other at the authored pose.
+        authored: how the rows depend on each other at the initial pose.
         random: ranks at random poses on the manifold.
         nearly_singular: closed poses with an ambiguous rank, not contained in `random`.
         tried: number of random poses; those that Newton's method did not close are left out.
@@ -54,12 +54,12 @@ class Ranks:
 
     @property
     def text(self) -> str:
-        """`7 rows, rank 5: rows 3 and 6 repeat others here (authored pose); rank 5 at ...`."""
+        """`7 rows, rank 5: rows 3 and 6 repeat others here (initial pose); rank 5 at ...`."""
         if self.rows == 0:
             return "no constraints"
         gap = self.authored.residual
         open_by = "" if gap < CLOSED else f", open by {gap:.1e}"
-        authored = f"{self.authored.in_words} (authored pose{open_by})"
+        authored = f"{self.authored.in_words} (initial pose{open_by})"
         near = f"; {self.nearly_singular} near a singular pose" if self.nearly_singular else ""
         if not self.random:
             return f"{authored}; none of {self.tried} random poses could be closed{near}"

@@ -20,7 +20,7 @@ import mbcasadi
 from mbcasadi import models
 from mbcasadi.annotations import documented
 from mbcasadi.cli import console
-from mbcasadi.errors import ModelError, ProblemError
+from mbcasadi.errors import ProblemError
 
 if TYPE_CHECKING:  # so that `--help` does not import CasADi and MuJoCo
     from mbcasadi.validation import Push
@@ -51,9 +51,10 @@ def command(function: C) -> C:
     def run(**values: Any) -> None:
         for name, kind in records.items():
             values[name] = kind(**{each.name: values.pop(each.name) for each in fields(kind)})
-        function(**values)
+        with console.details(any(getattr(each, "verbose", False) for each in values.values())):
+            function(**values)
 
-    shown: Any = console.handle_errors(run)
+    shown: Any = console.handle_errors(run, [each.name for each in parameters])
     shown.__signature__ = inspect.Signature(parameters)
     shown.__annotations__ = {each.name: each.annotation for each in parameters}
     return typing.cast(C, shown)
@@ -162,7 +163,8 @@ TEXTS = {
     "disturbance": "Force on a body of the plant, BODY=FX,FY,FZ@START:STOP in N (world axes) and "
     "s, such as trunk=0,50,0@0.5:0.7; repeatable. They replace those of the file.",
     "ranges": "Range of an error that all bodies share, such as mass=-0.1:0.2, delay=0:3, "
-    "start_error=0:0.1; repeatable. --runs points of --design are drawn.",
+    "start_error=0:0.1, or sensor_noise=0.5:3, a factor on that of the file's [estimation]; "
+    "repeatable. --runs points of --design are drawn.",
     "delays": "Ticks; repeatable, all combinations.",
     "jobs": "Processes; the cores by default.",
     "runs": "Number of plants, 10 by default; each draws its own errors.",
@@ -191,15 +193,7 @@ def find_model(model: str) -> Path:
     Raises:
         ModelError: there is neither such a file nor such a name; the message lists the names.
     """
-    path = Path(model)
-    if path.is_file():
-        return path
-    if path.parent == Path() and model.removesuffix(".xml") in models.names():
-        return models.path(model)
-    raise ModelError(
-        f"model '{model}' not found: expected an MJCF or URDF file, or one of the models that "
-        f"come with the package: {', '.join(models.names())}"
-    )
+    return models.find(model)
 
 
 def parse_numbers(texts: Sequence[str]) -> dict[str, float]:

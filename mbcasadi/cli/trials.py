@@ -85,7 +85,9 @@ def demo(
     """Run three controllers as generated C against MuJoCo and write one report."""
     from mbcasadi.validation.demo import demo as run_demo
 
-    saved = Saved(output.as_json, output.quiet, report)  # refused now, where it is none
+    saved = Saved(
+        as_json=output.as_json, quiet=output.quiet, report=report
+    )  # refused now, where it is none
     with console.progress(output.quiet) as progress:
         result = run_demo(render=render, progress=progress)
         progress("writing the report", 1.0)

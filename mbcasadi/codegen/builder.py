@@ -22,6 +22,7 @@ from mbcasadi.platforms import (
     program_name,
     search_flags,
 )
+from mbcasadi.progress import notes_to
 
 FIRST_RATES = {"-O0": 4e-5, "-O1": 1.1e-4, "-O2": 2.0e-4, "-O3": 3.0e-4}
 """s per line, before anything was compiled: G1 and Go2 with gcc 12."""
@@ -49,7 +50,7 @@ def compile_with_estimate(
     Raises:
         CompilerError: the compiler failed.
     """
-    report = progress if progress and lines else lambda _text: None
+    report = notes_to(progress) if lines else lambda _text: None
     report(
         f"{name}: compiling {lines} lines, about {compile_seconds(lines, command):.2g} s unless "
         f"they were compiled before ({' '.join(command[:3])})"

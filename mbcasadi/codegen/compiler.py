@@ -2,6 +2,7 @@
 
 import atexit
 import hashlib
+import logging
 import os
 import shlex
 import shutil
@@ -48,6 +49,7 @@ def library_to_load(library: Path) -> Path:
 # Lines of the compiler's message that an error repeats.
 MESSAGE_LINES = 30
 EXECUTABLE = 0o755
+_log = logging.getLogger(__name__)
 
 
 @summarised
@@ -157,6 +159,7 @@ def _compile(command: tuple[str, ...], output: Path) -> BuildResult:
         CompilerError: it failed.
     """
     begin = time.perf_counter()
+    _log.debug("%s", command)
     code, message, peak = _run(command)
     seconds = time.perf_counter() - begin
     if code != 0:

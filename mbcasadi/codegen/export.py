@@ -1,6 +1,7 @@
 """From a controller to a folder of C."""
 
 import json
+import logging
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -30,6 +31,9 @@ from mbcasadi.codegen.supervision.supervised_c import supervision_files
 from mbcasadi.codegen.supervision.supervision import Supervision
 from mbcasadi.description import Controller
 from mbcasadi.description.controller import HasController, HasExample
+from mbcasadi.progress import logged_time, notes_to
+
+_log = logging.getLogger(__name__)
 
 
 @checked
@@ -64,7 +68,7 @@ def export_c(
         discard_changes: with `overwrite`, also delete changed files of an earlier export, and
             files of others in its folder.
         example: inputs from which the example program starts, by name; the others are those of
-            the controller's author (a keyframe or the authored pose at rest, the reference that
+            the controller's author (a keyframe or the initial pose at rest, the reference that
             holds it), then z0 and defaults, then zeros.
         solver: of the QP, if the controller solves one: "mbcasadi" is part of the C, "daqp" needs
             DAQP's library.
@@ -90,14 +94,15 @@ def export_c(
         UnknownNameError, ShapeError, ProblemError: example or supervision do not fit the law.
         CompilerError: the compiler failed on the binary of a co-simulation unit.
     """
-    report = progress or (lambda _: None)
+    report = notes_to(progress)
     target = Path(folder).absolute()
     require_free(target, overwrite=overwrite, discard_changes=discard_changes)
     law = _law(controller, name, solver, real)
     count = sum(operations(f) for f in (*law.functions, *law.between))
     report(f"{law.name}: generating C for {count} operations")
     given = start_of(controller, law) | dict(example or {})
-    source = controller_c(law)
+    with logged_time(_log, "generating C of '%s'", law.name):
+        source = controller_c(law)
     function, start = _function(controller), example_inputs(law.inputs, law.defaults, given)
     plan = None if supervision is None else plan_supervision(supervision, law, function, start)
     run = example_run(law, function, start, count)

@@ -215,8 +215,11 @@ class CProject:
             CompilerError: no compiler, or it failed.
             ProblemError: a negative tolerance.
         """
-        path = self.build().path if library is None else Path(library)
-        return replay(self.manifest, path, Path(log), tolerance, self.progress)
+
+        def compiled() -> Path:
+            return self.build().path if library is None else Path(library)
+
+        return replay(self.manifest, compiled, Path(log), tolerance, self.progress)
 
     @checked
     def build_example(

@@ -39,8 +39,8 @@ USES = 3
 
 def work_size(text: str, name: str) -> int:
     """Return the size of `w` that a Function with this name needs, by CasADi's C."""
-    found = re.search(SIZE.format(name=name), text)
-    return int(found["size"]) if found else 0
+    match = re.search(SIZE.format(name=name), text)
+    return int(match["size"]) if match else 0
 
 
 @dataclass(frozen=True)

@@ -60,7 +60,7 @@ def with_contacts(
     Args:
         system: the mechanism.
         contacts: that stick, on the world or on another body.
-        q0: (nq,) pose in which they touch; a key frame or the authored pose by default.
+        q0: (nq,) pose in which they touch; a key frame or the initial pose by default.
 
     Raises:
         ProblemError: contacts that slide, that are rows of the system already, or of no cone.

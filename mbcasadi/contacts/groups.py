@@ -110,7 +110,7 @@ def _seen_from(
 def _with_sole(system: System, group: ContactGroup, contacts: Sequence[Contact]) -> ContactGroup:
     """Return a group with the wrench cone of its sole, if it has one.
 
-    The side that the ground is on is that of the authored pose, or of a key frame.
+    The side that the ground is on is that of the initial pose, or of a key frame.
     """
     own = [contacts[i] for i in group.members]
     tree = system.tree

@@ -75,7 +75,7 @@ def sole_of(arms: Array, contacts: Sequence[Contact], ups: Sequence[Array]) -> S
         angle = np.rad2deg(np.arccos(abs(cosine)))
         raise ProblemError(
             f"the sole of {', '.join(each.frame for each in contacts)} is turned by {angle:.0f}° "
-            "from the ground's normal; expected one that is about flat at the authored pose or at "
+            "from the ground's normal; expected one that is about flat at the initial pose or at "
             "a key frame, which determines the side of the ground"
         )
     n = axes[2] * np.sign(cosine)

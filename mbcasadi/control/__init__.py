@@ -41,6 +41,7 @@ from mbcasadi.control.tasks.frame_task import FrameTask
 from mbcasadi.control.tasks.function_task import FunctionTask
 from mbcasadi.control.tasks.joint_range_task import JointRangeTask
 from mbcasadi.control.tasks.momentum_task import MomentumTask
+from mbcasadi.control.tasks.moving import MotionReference, follow_motions
 from mbcasadi.control.tasks.output_task import OutputTask
 from mbcasadi.control.tasks.posture_task import PostureTask
 from mbcasadi.control.tasks.servo_task import ServoTask
@@ -81,6 +82,7 @@ __all__ = [
     "LoopForceLimits",
     "LoopForceWeights",
     "MomentumTask",
+    "MotionReference",
     "OutputTask",
     "Part",
     "PolicyLaw",
@@ -97,6 +99,7 @@ __all__ = [
     "TaskRows",
     "Transition",
     "check_task",
+    "follow_motions",
     "gains_from_bandwidth",
     "propose_gains",
     "touch_down",

@@ -188,16 +188,16 @@ class LeastDistanceStages:
 
         `prepared` has no rows where there is one phase only, `passed` where there is one problem.
         """
-        given = {name: ca.MX.sym(name, pattern) for name, pattern in self.inputs.items()}
-        found: dict[str, ca.MX] = {}
+        inputs = {name: ca.MX.sym(name, pattern) for name, pattern in self.inputs.items()}
+        results: dict[str, ca.MX] = {}
         if self.prepare is not None:
-            known = [given[name] for name in self.prepare.name_in()]
-            found = dict(zip(self.prepare.name_out(), self.prepare.call(known), strict=True))
-        extra = [found["prepared"]] if found else []
-        built = self.build.call([*given.values(), *extra])
-        found |= dict(zip(self.build.name_out(), built, strict=True))
-        found.setdefault("prepared", ca.MX(0, 1))
-        found.setdefault("passed", ca.MX(0, 1))
+            arguments = [inputs[name] for name in self.prepare.name_in()]
+            results = dict(zip(self.prepare.name_out(), self.prepare.call(arguments), strict=True))
+        extra = [results["prepared"]] if results else []
+        built = self.build.call([*inputs.values(), *extra])
+        results |= dict(zip(self.build.name_out(), built, strict=True))
+        results.setdefault("prepared", ca.MX(0, 1))
+        results.setdefault("passed", ca.MX(0, 1))
         names = ["A_qp", "lba", "uba", "active0", "carry", "prepared", "passed"]
-        outputs = [found[name] for name in names]
-        return ca.Function("problem", list(given.values()), outputs, list(given), names)
+        outputs = [results[name] for name in names]
+        return ca.Function("problem", list(inputs.values()), outputs, list(inputs), names)

@@ -85,7 +85,7 @@ class Body:
         joints: indices into `RigidTree.joints`, in order of action.
         weld_root: first body of the rigid group that this one belongs to (`body_weldid`).
         mocap: index among the mocap bodies (`mocap_pos`, `mocap_quat` of a plant), or None. `pos`
-            and `quat` are the authored pose, which the equations hold it at.
+            and `quat` are the initial pose, which the equations hold it at.
         mobility: MuJoCo's estimate of the inverse mass that a contact feels, 1/kg.
     """
 

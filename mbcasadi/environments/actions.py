@@ -70,6 +70,8 @@ class Commands:
     def take(self, action: ArrayLike) -> None:
         """Hold an action (n,), limited to [-1, 1]."""
         given, start = np.clip(column("action", action, self.size), -1, 1), 0
+        if np.any(np.isnan(given)):
+            raise ProblemError(f"action is {given}; expected numbers from -1 to 1")
         for each in self.entries:
             values = each.values(given[start : start + len(each.places)])
             known = self._commanded.setdefault(each.target, {})

@@ -1,5 +1,6 @@
 """An environment of Gymnasium: an agent commands a controller, which runs as C in MuJoCo."""
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -8,34 +9,32 @@ from typing import Any, NamedTuple
 
 import mujoco
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi import models
 from mbcasadi.argument_kinds import checked
 from mbcasadi.environments.actions import Commands
-from mbcasadi.errors import MissingExtraError, ProblemError, RenderingError, SimulationError
+from mbcasadi.errors import ProblemError, RenderingError, SimulationError
+from mbcasadi.extras import require_extra
 from mbcasadi.plant import Plant, Source
-from mbcasadi.shapes import require_whole
-from mbcasadi.validation.closed_loop import Scenario, compile_controller
+from mbcasadi.shapes import require_name, require_whole
+from mbcasadi.validation.closed_loop import Controllable, Scenario, compile_controller
 from mbcasadi.validation.closed_loop.closed_loop import ClosedLoop
-from mbcasadi.validation.closed_loop.controllers import Controllable
 from mbcasadi.validation.closed_loop.sensing import loaded_estimator
 from mbcasadi.validation.run.preparation import prepare
 from mbcasadi.validation.spec import build_experiment, read_spec
 from mbcasadi.validation.trial import Trial
 
-try:
-    import gymnasium
-    from gymnasium.spaces import Box
-except ImportError as missing:
-    raise MissingExtraError(
-        'environments need gymnasium; install it with pip install "mbcasadi[gym]"'
-    ) from missing
+require_extra("gym", "an environment", "gymnasium")
+import gymnasium  # noqa: E402
+from gymnasium.spaces import Box  # noqa: E402
 
 Array = NDArray[np.float64]
 
 
-HEIGHT, WIDTH = 480, 640
+HEIGHT, WIDTH = 480, 640  # pixels
+FROM_FILE = ("model", "controller", "trial", "actions")
+"""Arguments of an environment that a controller file gives."""
 
 
 class EnvStep(NamedTuple):
@@ -125,7 +124,8 @@ class ControlledEnv(gymnasium.Env[Array, Array]):
         self.render_mode, self._ticks, self._start_error = render_mode, ticks, start_error
         self._observe, self._reward, self._terminate = observe, reward, terminate
         self._ranges, self._stack = dict(perturb or {}), ExitStack()
-        self._ready = ready = prepare(controller or self._control, model, trial)
+        given: Controllable = self._control if controller is None else controller
+        self._ready = ready = prepare(given, model, trial)
         self._law = self._stack.enter_context(compile_controller(ready.controller))
         described = self._law.controller
         self._commands = Commands(described, actions, is_controlled=controller is not None)
@@ -139,7 +139,7 @@ class ControlledEnv(gymnasium.Env[Array, Array]):
         size = np.size(self.reset()[0])
         self.observation_space = Box(-np.inf, np.inf, (size,), np.float64)
 
-    def _control(self, t: float, q: Array, v: Array) -> Array:  # noqa: ARG002
+    def _control(self, t: float, q: ArrayLike, v: ArrayLike) -> Array:  # noqa: ARG002
         """Return the control that the agent commands."""
         return self._commands.control()
 
@@ -157,6 +157,7 @@ class ControlledEnv(gymnasium.Env[Array, Array]):
             options, estimator,
         )  # fmt: skip
 
+    @checked
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Array, dict[str, Any]]:
@@ -166,10 +167,14 @@ class ControlledEnv(gymnasium.Env[Array, Array]):
             seed: of what is drawn from here on: errors of the start and of the plant.
             options: not used.
         """
+        if seed is not None:
+            require_whole(0, seed=seed)
         super().reset(seed=seed, options=options)
         draw = self.np_random
         if self._ranges:
-            errors = {name: float(draw.uniform(*ends)) for name, ends in self._ranges.items()}
+            errors = {
+                name: float(draw.uniform(ends[0], ends[1])) for name, ends in self._ranges.items()
+            }
             self.plant = replace(self._ready.plants, perturb=errors).make()
             self._close_renderer()
         start = self._scenario.q0
@@ -181,7 +186,8 @@ class ControlledEnv(gymnasium.Env[Array, Array]):
         step = EnvStep(self.plant.data, np.zeros(self._commands.size), {}, is_safe=False)
         return self._seen(step), {"errors": dict(self.plant.factors)}
 
-    def step(self, action: Array) -> tuple[Array, float, bool, bool, dict[str, Any]]:
+    @checked
+    def step(self, action: ArrayLike) -> tuple[Array, float, bool, bool, dict[str, Any]]:
         """Run the controller for its ticks under an action (n,).
 
         Returns:
@@ -261,8 +267,15 @@ def make_controlled(
         actions: as in `ControlledEnv`.
         duration: s, of an episode; the file's by default.
         allow_code: whether the file may name Python code of its author.
-        options: others of `ControlledEnv`.
+        options: keyword arguments of `ControlledEnv`.
+
+    Raises:
+        UnknownNameError: no such option; the message lists those there are.
+        MbcasadiError: what file, model or environment say.
     """
+    known = inspect.signature(ControlledEnv).parameters
+    for name in options:
+        require_name("option", name, [each for each in known if each not in FROM_FILE])
     values = read_spec(Path(spec), allow_code=allow_code)
     name = str(model).removesuffix(".xml")
     path = models.path(name) if name in models.names() else Path(model)
@@ -278,4 +291,4 @@ def make_controlled(
 
 ID = "mbcasadi/Controlled-v0"
 if ID not in gymnasium.registry:
-    gymnasium.register(ID, entry_point=make_controlled)
+    gymnasium.register(ID, entry_point="mbcasadi.environments:make_controlled")

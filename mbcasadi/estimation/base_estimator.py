@@ -109,7 +109,7 @@ def base_estimator(
         footing: how well feet stand; `Footing()` by default.
         fixes: what sees heading, height or position; each at its own rate.
         start: deviations of the first estimate; `FirstEstimate()` by default.
-        q0: (nq,) pose at the start; the first key frame or the authored pose by default.
+        q0: (nq,) pose at the start; the first key frame or the initial pose by default.
         period: s, the usual dt.
         likelihood: whether there is a last output, the logarithm of the samples' density; a sample
             that is rejected counts as if it were at its gate. `fit_noise` needs it.

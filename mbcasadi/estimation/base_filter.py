@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 
 from mbcasadi.estimation.base_design import BaseDesign
 from mbcasadi.estimation.base_samples import Sample
-from mbcasadi.estimation.base_start import levelled
+from mbcasadi.estimation.base_start import levelled, without_false_bias
 from mbcasadi.estimation.covariance import congruence, shares_within, unpacked
 from mbcasadi.estimation.estimator import DOUBTED
 from mbcasadi.estimation.fix_update import (
     Fixed,
     FixState,
     frame_view,
+    is_contradicted,
     is_lapsed,
     knows,
     update_by_fix,
@@ -141,6 +142,10 @@ def _predicted(
     layout, sample, started = design.layout, at.imu, before["started"] > MASK_ON
     P = unpacked(before["P"], layout.n)
     mean, P = levelled(design, layout.mean(before["x"]), P, sample, started, at.dt)
+    doubted = before["doubt"] > DOUBTED
+    if design.fixes:
+        doubted = ca.logic_or(doubted, is_contradicted(before["refused"]))
+    mean, P = without_false_bias(design, mean, P, doubted)
     rate = sample.rate - mean.b_g
     rates, m = ca.vertcat(at.joints.rate, at.passive[len(layout.passive) :]), design.joints
     activity = _activity(design, sights, rate, rates, before["stood"])

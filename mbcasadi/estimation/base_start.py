@@ -103,6 +103,45 @@ def _first_covariance(design: BaseDesign) -> Array:
     return P
 
 
+EXCLUDED, LIFE = (3.0, 10.0), 36e3
+"""Deviations of a bias that are not its own, while the estimate is doubted, and always, of an
+accelerometer: to feet, a tilt and a bias of gravity by it are one; s, for which a bias walks."""
+
+
+def without_false_bias(
+    design: BaseDesign, mean: Mean, P: ca.SX, doubted: ca.SX
+) -> tuple[Mean, ca.SX]:
+    """Return the estimate with biases and tilt anew, where a bias holds errors of something else.
+
+    Wrong samples leave such a bias, with a small variance. Biases start from zero, `P_β` as at
+    first; all that is seen from the IMU may be turned with it by w, about horizontal axes: `θ + w`,
+    and `π + p × w` as the place stays.
+
+    Args:
+        design: of the estimator.
+        mean: the estimate.
+        P: (n, n) covariance of its errors.
+        doubted: whether samples contradict it.
+    """
+    n, imu, up = design.layout.n, design.imu, -design.gravity / np.linalg.norm(design.gravity)
+    usual = np.hypot(imu.gyro_bias, np.sqrt(LIFE) * imu.gyro_walk)
+    usual_force = np.hypot(imu.accelerometer_bias, np.sqrt(LIFE) * imu.accelerometer_walk)
+    gyro = ca.mmax(ca.fabs(mean.b_g)) / usual
+    force = ca.mmax(ca.fabs(mean.b_a)) / usual_force
+    false = ca.logic_and(doubted, ca.fmax(gyro, force) > EXCLUDED[0])
+    false = ca.logic_or(false, force > EXCLUDED[1])
+    kept, added, pi = ca.SX.ones(n), ca.SX(n, n), slice(n - 3, n)
+    across, tilt = ca.skew(mean.p), UNLEVELLED**2 * ca.DM(np.eye(3) - np.outer(up, up))
+    for rows, deviation in ((BETA_G, usual), (BETA_A, usual_force)):
+        kept[rows] = 1 - false
+        added[rows, rows] = deviation**2 * ca.SX.eye(3)
+    added[NU, NU] = design.start.speed**2 * ca.SX.eye(3)
+    added[THETA, THETA], added[pi, THETA] = tilt, across @ tilt
+    added[THETA, pi], added[pi, pi] = added[pi, THETA].T, across @ tilt @ across.T
+    b_g, b_a = (ca.if_else(false, 0, b) for b in (mean.b_g, mean.b_a))
+    return replace(mean, b_g=b_g, b_a=b_a), P * (kept @ kept.T) + false * added
+
+
 def levelled(
     design: BaseDesign, mean: Mean, P: ca.SX, sample: Sample, started: ca.SX, dt: ca.SX
 ) -> tuple[Mean, ca.SX]:

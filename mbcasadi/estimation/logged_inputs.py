@@ -94,7 +94,8 @@ def logged_inputs(
 
     Raises:
         UnknownNameError: a component without a channel, or no such component.
-        ProblemError: a component that several inputs have; channels that have no time in common.
+        ProblemError: a component that several inputs have; channels that have no time in common,
+            or no number at all; a rate that is far from the estimator's, as in another unit.
     """
     signals = {s.name: s for s in estimator.inputs if s.name not in OF_A_TICK}
     chosen = _chosen(signals, channels or {})
@@ -103,6 +104,7 @@ def logged_inputs(
     read = {
         name: [_samples(log, chosen[name, c]) for c in s.components] for name, s in signals.items()
     }
+    _require_samples(dict(zip(signals["y"].components, read["y"], strict=True)), estimator.period)
     ticks = _ticks([pair for pair in read["y"] if pair], period, estimator.period)
     inputs = {"y": _sensed(estimator, read["y"], ticks)}
     inputs["valid"] = np.ones((ticks.end.size, len(_signal(estimator, "valid").components)))
@@ -177,9 +179,36 @@ def _samples(log: SensorLog, source: _Source) -> tuple[Array, Array] | None:
         return t, channel.scale * x + channel.offset
     if source.needed:
         raise UnknownNameError(
-            f"{failed}; channels={{'{source.component}': ...}} says which one it is"
+            f"{failed}; channels={{'{source.component}': ...}}, in a file "
+            "[estimation.log.channels], says which one it is"
         )
     return None
+
+
+def _require_samples(read: Mapping[str, tuple[Array, Array] | None], usual: float) -> None:
+    """Raise `ProblemError` unless sensors have samples, about as often as there are ticks."""
+    steps = {}
+    for name, pair in read.items():
+        assert pair is not None  # of y none may be left out
+        there = pair[0][~np.isnan(pair[1])]
+        if not there.size:
+            raise ProblemError(f"the channel of '{name}' has no number; expected samples of it")
+        if there.size > 1:
+            steps[name] = float(np.median(np.diff(there)))
+    fastest = min(steps, key=lambda name: steps[name], default=None)
+    if fastest is None:
+        return
+    step, slowest = steps[fastest], max(usual * MANY, SLOWEST)
+    if not usual / MANY <= step <= slowest:
+        raise ProblemError(
+            f"'{fastest}' has a sample every {step:.3g} s, and no other sensor is faster; expected "
+            f"{usual / MANY:.3g} s to {slowest:.3g} s with the estimator's period of {usual:.3g} s;"
+            " are the log's times in another unit (unit=1e-9 for nanoseconds)?"
+        )
+
+
+MANY, SLOWEST = 100, 1.0
+"""Samples in a tick, or ticks from one sample to the next, at most; s, a slow log in any case."""
 
 
 def _ticks(sensed: list[tuple[Array, Array]], period: float | None, usual: float) -> _Ticks:

@@ -91,7 +91,7 @@ def manifold_filter(
         disturbances: forces that are estimated.
         parameters: of the system that are estimated.
         options: of the start and of corrections; `FilterOptions()` by default.
-        q0: (nq,) pose at the start; the first key frame or the authored pose by default.
+        q0: (nq,) pose at the start; the first key frame or the initial pose by default.
         period: s, the usual dt.
         likelihood: whether there is a last output, the logarithm of the samples' density; a sample
             that is rejected counts as if it were at its gate. `fit_noise` needs it.

@@ -7,12 +7,11 @@ so that a constant rate ω and specific force a in body axes give over dt, with 
     R ← R Γ_0,   v ← v + R Γ_1 a dt + g dt,   p ← p + v dt + R Γ_2 a dt² + ½ g dt².
 """
 
-from typing import NamedTuple
-
 import casadi as ca
 
+from mbcasadi.spatial.integrals import Integrals as Integrals
+from mbcasadi.spatial.integrals import integrals as integrals
 from mbcasadi.spatial.quaternions import (
-    SERIES_BELOW,
     Quat,
     multiply,
     normalise,
@@ -20,37 +19,6 @@ from mbcasadi.spatial.quaternions import (
     rotation,
 )
 from mbcasadi.spatial.vectors import vec3
-
-
-class Integrals(NamedTuple):
-    """Γ_1 and Γ_2 (3, 3) of a rotation vector."""
-
-    first: ca.SX
-    second: ca.SX
-
-
-def integrals(phi: ca.SX) -> Integrals:
-    """Return Γ_1 and Γ_2 of a rotation vector (3,), rad; series where the angle is small."""
-    square = ca.sumsqr(phi)
-    small = square < SERIES_BELOW
-    s = ca.if_else(small, 1.0, square)
-    angle = ca.sqrt(s)
-    cos, sin = ca.cos(angle), ca.sin(angle)
-
-    def chosen(closed: ca.SX, *terms: float) -> ca.SX:
-        series = ca.SX(0)
-        for term in reversed(terms):
-            series = term + square * series
-        return ca.if_else(small, series, closed)
-
-    half = chosen((1 - cos) / s, 1 / 2, -1 / 24, 1 / 720, -1 / 40320)
-    sixth = chosen((angle - sin) / (s * angle), 1 / 6, -1 / 120, 1 / 5040, -1 / 362880)
-    fourth = chosen((s / 2 - 1 + cos) / (s * s), 1 / 24, -1 / 720, 1 / 40320, -1 / 3628800)
-    K = ca.skew(phi)
-    K2 = phi @ phi.T - square * ca.SX.eye(3)
-    return Integrals(
-        ca.SX.eye(3) + half * K + sixth * K2, ca.SX.eye(3) / 2 + sixth * K + fourth * K2
-    )
 
 
 def quat_of(column: ca.SX) -> Quat:

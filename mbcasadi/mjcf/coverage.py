@@ -66,9 +66,9 @@ def _used_equalities(equalities: Sequence[Equality]) -> list[CoverageItem]:
 
 
 def _to_mocap(tree: RigidTree, equalities: Sequence[Equality]) -> list[CoverageItem]:
-    """Return the equalities whose rows hold the authored pose of a mocap body."""
+    """Return the equalities whose rows hold the initial pose of a mocap body."""
     depending = list(mocap_equalities(tree, equalities))
-    advice = "its rows take the mocap body's authored pose; they do not follow `mocap_pos`"
+    advice = "its rows take the mocap body's initial pose; they do not follow `mocap_pos`"
     return [_item("equality", depending, "to a mocap body", advice=advice)] if depending else []
 
 
@@ -185,7 +185,7 @@ def plant_only_features(model: mujoco.MjModel) -> list[CoverageItem]:
             "body",
             pick(names(model, "body"), model.body_mocapid >= 0),
             "mocap",
-            "the equations hold it at its authored pose; move it in the plant only to look at",
+            "the equations hold it at its initial pose; move it in the plant only to look at",
         ),
     ]
     items = [_item(kind, who, what, "plant only", why) for kind, who, what, why in groups if who]

@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 import mujoco
 
+from mbcasadi import models
 from mbcasadi.errors import ModelError, compiler_error
 from mbcasadi.mjcf.model_checks import require_size, require_text_names
 
@@ -23,8 +24,9 @@ def load(source: Source) -> tuple[mujoco.MjModel, tuple[str, ...]]:
     """Compile `source` and return the model with the compiler's warnings.
 
     Args:
-        source: path of an MJCF, URDF or MJB file, XML text (anything that starts with `<`),
-            `mujoco.MjSpec` or `mujoco.MjModel` (returned as it is).
+        source: path of an MJCF, URDF or MJB file, the name of a model of the package, XML text
+            (anything that starts with `<`), `mujoco.MjSpec` or `mujoco.MjModel`, which is returned
+            as it is.
 
     Raises:
         ModelError: the file does not exist, MuJoCo refuses it (its message is kept), it has more
@@ -33,13 +35,13 @@ def load(source: Source) -> tuple[mujoco.MjModel, tuple[str, ...]]:
     if isinstance(source, mujoco.MjModel):
         require_text_names(source)
         return source, ()
-    _require_readable(source)
+    source = readable_source(source)
     require_size(source)
     with capture_warnings() as messages:
         try:
             model = _compile(source)
         except (ValueError, mujoco.FatalError) as error:
-            raise compiler_error(_label(source), error) from error
+            raise compiler_error(label(source), error) from error
     require_text_names(model)
     return model, tuple(messages)
 
@@ -71,19 +73,20 @@ def capture_warnings() -> Iterator[list[str]]:
         mujoco.set_mju_user_warning(previous)
 
 
-def _require_readable(source: object) -> None:
-    """Raise `ModelError` unless the source is a spec, XML text, or the path of a file."""
+def readable_source(source: object) -> str | Path | mujoco.MjSpec:
+    """Return a spec or XML text as it is, and a path or the name of a model as the path of a file.
+
+    Raises:
+        ModelError: none of these; or there is no such file, and no model of that name.
+    """
     if isinstance(source, mujoco.MjSpec):
-        return
+        return source
     if not isinstance(source, (str, os.PathLike)):
         raise ModelError(
             f"the model is of type {type(source).__name__}; expected a path, XML text, "
             "mujoco.MjSpec or mujoco.MjModel"
         )
-    if not is_text(source) and not Path(source).is_file():
-        raise ModelError(
-            f"no file '{os.fspath(source)}'; expected the path of an MJCF or URDF file, or XML text"
-        )
+    return source if isinstance(source, str) and is_text(source) else models.find(os.fspath(source))
 
 
 def _compile(source: str | os.PathLike[str] | mujoco.MjSpec) -> mujoco.MjModel:
@@ -97,7 +100,10 @@ def _compile(source: str | os.PathLike[str] | mujoco.MjSpec) -> mujoco.MjModel:
     return mujoco.MjModel.from_xml_path(str(path))
 
 
-def _label(source: str | os.PathLike[str] | mujoco.MjSpec) -> str:
+def label(source: Source) -> str:
+    """Return what messages call a source."""
+    if isinstance(source, mujoco.MjModel):
+        return "an MjModel"
     if isinstance(source, mujoco.MjSpec):
         return f"the MjSpec '{source.modelname}'"
     return "the XML text" if is_text(source) else f"'{os.fspath(source)}'"

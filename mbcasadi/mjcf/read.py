@@ -1,5 +1,6 @@
 """A compiled model as plain numbers."""
 
+import logging
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,19 +9,22 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
+from mbcasadi import models
 from mbcasadi.description import Actuator, Coverage, Equality, RigidTree, Sensor
 from mbcasadi.mjcf.actuators import actuators
 from mbcasadi.mjcf.coverage import plant_only_features, used_features
 from mbcasadi.mjcf.equalities import equalities, rows_without_equations
 from mbcasadi.mjcf.flags import read_flags
-from mbcasadi.mjcf.load import Source, is_text, load
+from mbcasadi.mjcf.load import Source, is_text, label, load
 from mbcasadi.mjcf.model_checks import require_equations_possible
 from mbcasadi.mjcf.reflected_inertia import reflected_inertia
 from mbcasadi.mjcf.refusals import passive_force_refusals
 from mbcasadi.mjcf.sensors import sensor_features, sensors
 from mbcasadi.mjcf.tree import rigid_tree
+from mbcasadi.progress import logged_time
 
 Array = NDArray[np.float64]
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -54,10 +58,17 @@ class ModelData:
 
 
 def read(source: Source) -> ModelData:
+    """Return the numbers of a model, as `numbers_of`, and log how long that took."""
+    with logged_time(_log, "reading %s", label(source)):
+        return numbers_of(source)
+
+
+def numbers_of(source: Source) -> ModelData:
     """Read a model through MuJoCo's own compiler.
 
     Args:
-        source: path of an MJCF, URDF or MJB file, XML text, `mujoco.MjSpec`, `mujoco.MjModel`.
+        source: path of an MJCF, URDF or MJB file, the name of a model of the package, XML text,
+            `mujoco.MjSpec`, `mujoco.MjModel`.
 
     Raises:
         ModelError: the file is missing, MuJoCo's compiler refuses it, a number of it is NaN or
@@ -103,5 +114,5 @@ def _joint_range(model: mujoco.MjModel) -> Array:
 
 def _path(source: Source) -> Path | None:
     if isinstance(source, (str, os.PathLike)) and not is_text(source):
-        return Path(source)
+        return models.find(os.fspath(source))
     return None

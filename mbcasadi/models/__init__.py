@@ -13,10 +13,11 @@ Example:
 from pathlib import Path
 
 from mbcasadi.argument_kinds import checked
-from mbcasadi.unknown_names import unknown_name
+from mbcasadi.errors import ModelError
+from mbcasadi.unknown_names import closest, unknown_name
 
 __all__: list[str] = []
-NOT_STARRED = ("names", "path")
+NOT_STARRED = ("find", "names", "path")
 """Public names that `import *` leaves out: they are words that people have variables of."""
 
 _HERE = Path(__file__).resolve().parent
@@ -41,3 +42,30 @@ def path(name: str) -> Path:
     if stem not in names():
         raise unknown_name("model", stem, names())
     return _FOLDER / f"{stem}.xml"
+
+
+@checked
+def find(source: str | Path) -> Path:
+    """Return the file of a model: the one at a path, or one of the package by its name.
+
+    A file of the folder has precedence. The name may end with `.xml`, and has no folder.
+
+    Raises:
+        ModelError: there is neither; the message lists the names, and a close one.
+    """
+    file = Path(source)
+    if file.is_file():
+        return file
+    stem = file.name.removesuffix(".xml")
+    if file.parent != Path():
+        advice = ""
+    elif stem in names():
+        return _FOLDER / f"{stem}.xml"
+    else:
+        close = closest(stem, names(), 1)
+        meant = f"; did you mean {close[0]!r}?" if close else ""
+        advice = f": {', '.join(names())}{meant}"
+    raise ModelError(
+        f"no file '{source}'; expected the path of an MJCF or URDF file, XML text, or "
+        f"the name of a model of the package{advice}"
+    )

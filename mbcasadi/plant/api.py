@@ -11,6 +11,7 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
+from mbcasadi import models
 from mbcasadi.argument_kinds import checked
 from mbcasadi.errors import ModelError, compiler_error
 
@@ -56,10 +57,7 @@ def _compile(source: Source) -> mujoco.MjModel:
             return source.compile()
         if isinstance(source, str) and source.lstrip().startswith("<"):
             return mujoco.MjModel.from_xml_string(source)
-        path = Path(source)
-        if not path.is_file():
-            raise ModelError(f"{path}: no such file; expected an MJCF or URDF file or XML text")
-        return mujoco.MjModel.from_xml_path(str(path))
+        return mujoco.MjModel.from_xml_path(str(models.find(source)))
     except (ValueError, mujoco.FatalError) as error:
         if isinstance(error, ModelError):
             raise

@@ -5,6 +5,7 @@ from typing import Literal, NamedTuple
 
 import mujoco
 
+from mbcasadi import models
 from mbcasadi.errors import ProblemError
 from mbcasadi.plant.api import Source, compile_model
 
@@ -65,12 +66,12 @@ def with_imu(source: Source, frame: str, kind: Literal["site", "body"] = "site")
 
 
 def spec_of(source: str | Path | mujoco.MjSpec) -> mujoco.MjSpec:
-    """Return an `MjSpec` of its own of a file, XML text or `MjSpec`."""
+    """Return an `MjSpec` of its own of a file, the name of a model, XML text or `MjSpec`."""
     if isinstance(source, mujoco.MjSpec):
         return source.copy()
     if isinstance(source, str) and source.lstrip().startswith("<"):
         return mujoco.MjSpec.from_string(source)
-    return mujoco.MjSpec.from_file(str(source))
+    return mujoco.MjSpec.from_file(str(models.find(source)))
 
 
 def _present(model: mujoco.MjModel, site: str) -> dict[str, str]:

@@ -41,8 +41,9 @@ class Plant:
     """One MuJoCo simulation, stepped by the caller.
 
     Args:
-        source: MJCF or URDF file, XML text, `MjSpec` or `MjModel` (copied, never changed).
-        rigid: use the rigid recipe for equality constraints (see `options.make_rigid`).
+        source: MJCF or URDF file, the name of a model of the package, XML text, `MjSpec` or
+            `MjModel` (copied, never changed).
+        rigid: make equality constraints as stiff as MuJoCo allows (see `options.make_rigid`).
         timestep: s, in place of the model's.
         perturb: relative parameter errors, e.g. `{"mass": 0.1}` (see `options.perturb`).
         seed: None gives every body the same error; a number draws one for each.

@@ -26,10 +26,10 @@ STATIONARY = 1e-6
 def controller_fun(name: str, stages: LeastDistanceStages, solver: str) -> ca.Function:
     """Return (inputs) → (u, z_next, status, flags, residual): all phases of a tick."""
     inputs = _inputs(stages)
-    found = (
+    solution = (
         _solve(stages, solver, inputs) if stages.horizon is None else _over_horizon(stages, inputs)
     )
-    outputs, names = _outputs(stages, inputs, found), stages.finish.name_out()
+    outputs, names = _outputs(stages, inputs, solution), stages.finish.name_out()
     absent = [1.0 if each == "mask" else 0.0 for each in stages.inputs]  # all on
     return ca.Function(name, inputs, outputs, list(stages.inputs), names, {"default_in": absent})
 
@@ -39,8 +39,8 @@ def solution_fun(
 ) -> ca.Function:
     """Return (inputs) → (outputs of the tick, x) of `controller_fun` and `candidate_fun`."""
     inputs = _inputs(stages)
-    found = _solve(stages, solver, inputs)
-    outputs = [*_outputs(stages, inputs, found), _point(found, point)]
+    solution = _solve(stages, solver, inputs)
+    outputs = [*_outputs(stages, inputs, solution), _point(solution, point)]
     return ca.Function(
         "solution", inputs, outputs, list(stages.inputs), [*stages.finish.name_out(), "x"]
     )
@@ -90,8 +90,8 @@ def _over_horizon(stages: LeastDistanceStages, inputs: list[ca.MX]) -> "_Solutio
     problem, prepare, build = stages.horizon, stages.prepare, stages.build
     assert problem is not None
     assert prepare is not None
-    given = dict(zip(stages.inputs, inputs, strict=True))
-    prepared = prepare.call([given[name] for name in prepare.name_in()])[0]
+    by_name = dict(zip(stages.inputs, inputs, strict=True))
+    prepared = prepare.call([by_name[name] for name in prepare.name_in()])[0]
     x_first, carry = build.call([*inputs, prepared])
     data = prepared[prepared.numel() - problem.size :]
     x, lam, flag = solve_stagewise(problem, data, x_first)
@@ -104,15 +104,15 @@ def _inputs(stages: LeastDistanceStages) -> list[ca.MX]:
 
 def _solve(stages: LeastDistanceStages, solver: str, inputs: list[ca.MX]) -> _Solution:
     """Return the solver's result of the last problem, and what the stages pass on to `finish`."""
-    given = stages.problem().call(inputs, True, False)
-    A_qp, lba, uba, _, carry, prepared, passed = given
+    problem = stages.problem().call(inputs, True, False)
+    A_qp, lba, uba, _, carry, prepared, passed = problem
     if stages.cones:
-        x, lam, active, flag = cone_solver(stages.m, stages.n, stages.cones).call(given[:4])
+        x, lam, active, flag = cone_solver(stages.m, stages.n, stages.cones).call(problem[:4])
         return _Solution(x, lam, flag, carry, prepared, active, passed)
     x, lam, flag = _solve_problem(solver, A_qp, lba, uba)
     for function in stages.between:
-        found = function.call([carry, passed, x, lam, ca.sign(lam), flag])
-        posed = dict(zip(function.name_out(), found, strict=True))
+        outputs = function.call([carry, passed, x, lam, ca.sign(lam), flag])
+        posed = dict(zip(function.name_out(), outputs, strict=True))
         A_qp, passed = posed.get("A_qp", A_qp), posed["passed_next"]
         x, lam, flag = _solve_problem(solver, A_qp, posed["lba"], posed["uba"])
     return _Solution(x, lam, flag, carry, prepared, ca.sign(lam), passed)
@@ -138,12 +138,12 @@ def _problem_fun(solver: str, pattern: tuple[int, ...]) -> ca.Function:
     """
     A_qp = ca.MX.sym("A_qp", ca.Sparsity.compressed(pattern))
     (m, n), bounds = A_qp.shape, ("lba", "uba")
-    given = (A_qp, *(ca.MX.sym(name, m) for name in bounds))
-    problem = scaled_problem(*given)
+    symbols = (A_qp, *(ca.MX.sym(name, m) for name in bounds))
+    problem = scaled_problem(*symbols)
     conic = _conic_fun(solver, n, m, problem.A.sparsity())
     x, lam = conic(*problem[:3])
     if not m:
-        return ca.Function("solve", [*given], [problem.unit * x, lam, problem.posed])
+        return ca.Function("solve", [*symbols], [problem.unit * x, lam, problem.posed])
     if solver == "daqp":
         x, lam, claim = _certain(problem, x, lam)
         optimal = ca.logic_and(problem.posed, claim == SolverFlag.OPTIMAL)
@@ -152,11 +152,11 @@ def _problem_fun(solver: str, pattern: tuple[int, ...]) -> ca.Function:
     else:
         proven = _proven_where(ca.logic_not(_is_optimum(problem, x, lam)), problem)
         optimal = ca.logic_and(problem.posed, ca.logic_not(proven))
-    impossible = ca.logic_or(contradicts(*given), proven)
+    impossible = ca.logic_or(contradicts(*symbols), proven)
     without = ca.if_else(impossible, SolverFlag.INFEASIBLE, SolverFlag.STOPPED)
     flag = ca.if_else(optimal, SolverFlag.OPTIMAL, without)
     unit = problem.unit
-    return ca.Function("solve", [*given], [unit * x, unit * problem.factor * lam, flag])
+    return ca.Function("solve", [*symbols], [unit * x, unit * problem.factor * lam, flag])
 
 
 def _conic_fun(solver: str, n: int, m: int, rows: ca.Sparsity) -> ca.Function:
@@ -164,8 +164,8 @@ def _conic_fun(solver: str, n: int, m: int, rows: ca.Sparsity) -> ca.Function:
     pattern = {"h": ca.Sparsity.diag(n), "a": rows}
     conic = ca.conic("least_distance", solver, pattern, DENSE_SOLVERS[solver])
     A, lower, upper = ca.MX.sym("A", rows), ca.MX.sym("lower", m), ca.MX.sym("upper", m)
-    found = conic(h=ca.DM.eye(n), g=ca.DM.zeros(n), a=A, lba=lower, uba=upper)
-    return ca.Function("solve", [A, lower, upper], [found["x"], found["lam_a"]])
+    solution = conic(h=ca.DM.eye(n), g=ca.DM.zeros(n), a=A, lba=lower, uba=upper)
+    return ca.Function("solve", [A, lower, upper], [solution["x"], solution["lam_a"]])
 
 
 def infeasible_where(doubted: ca.MX, A_qp: ca.MX | ca.DM, lba: ca.MX, uba: ca.MX) -> ca.MX:
@@ -188,9 +188,9 @@ def infeasible_where(doubted: ca.MX, A_qp: ca.MX | ca.DM, lba: ca.MX, uba: ca.MX
 def _proven_where(doubted: ca.MX, problem: ScaledProblem) -> ca.MX:
     """Return whether a problem is doubted and there is a proof that its rows are infeasible."""
     s = [ca.MX.sym(f"s{i}", value.sparsity()) for i, value in enumerate(problem)]
-    given = ScaledProblem(*s)
-    _, _, flag = _dual_active_set(*given[:4])
-    proven = ca.logic_and(given.posed, flag == SolverFlag.INFEASIBLE)
+    scaled = ScaledProblem(*s)
+    _, _, flag = _dual_active_set(*scaled[:4])
+    proven = ca.logic_and(scaled.posed, flag == SolverFlag.INFEASIBLE)
     tried = ca.Function("tried", s, [proven])
     spared = ca.Function("spared", s, [ca.MX(0)])
     return ca.MX(ca.Function.if_else("prove", tried, spared)(doubted, *problem))
@@ -226,8 +226,8 @@ def _certain(problem: ScaledProblem, x: ca.MX, lam: ca.MX) -> tuple[ca.MX, ca.MX
     answer = [ca.if_else(certain, new, old) for new, old in zip(second, s[4:], strict=True)]
     again = ca.Function("again", s, answer)
     either = ca.Function.if_else("either", again, ca.Function("once", s, s[4:]))
-    found = either(doubtful, *values)
-    return found[0], found[1], found[2]
+    claimed = either(doubtful, *values)
+    return claimed[0], claimed[1], claimed[2]
 
 
 def _dual_active_set(

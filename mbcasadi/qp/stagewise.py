@@ -116,7 +116,7 @@ def solve_stagewise(
     E = ca.sparsify(ca.DM(np.eye(m)[:, soft]))
     motion = ca.horzcat(ca.vertcat(*motions), ca.MX((N + 1) * nx, slacks))
     signs = ca.horzcat(ca.DM(slacks, width), ca.DM.eye(slacks))
-    held = ca.vertcat(x_first, *(block.d for block in intervals))
+    fixed = ca.vertcat(x_first, *(block.d for block in intervals))
     lower, upper = (ca.vertcat(*(getattr(b, side) for b in blocks)) for side in ("lower", "upper"))
     sides, is_soft = _sides(problem), np.isfinite(prices[:, 0])
     both, low, high = (
@@ -142,8 +142,8 @@ def solve_stagewise(
     ]
     none = [ca.DM(np.full(len(rows), np.inf)) for rows in (high, low, range(slacks))]
     bounds = (
-        ca.vertcat(held, of_both[0], lower[low, 0], -none[0], ca.DM.zeros(slacks)),
-        ca.vertcat(held, of_both[1], none[1], upper[high, 0], none[2]),
+        ca.vertcat(fixed, of_both[0], lower[low, 0], -none[0], ca.DM.zeros(slacks)),
+        ca.vertcat(fixed, of_both[1], none[1], upper[high, 0], none[2]),
     )
     # in units in which numbers are about one: the plugin stops by absolute ones
     stiffness = np.concatenate([np.tile(problem.inside.stiffness, N), problem.at_end.stiffness])
@@ -153,13 +153,13 @@ def solve_stagewise(
     of_rows = np.concatenate([np.tile(1 / of_x, N + 1), roots[order], roots[soft]])
     column, row = (ca.sparsify(ca.diag(ca.DM(part))) for part in (unit, of_rows))
     H, g, A = column @ H @ column, column @ g, row @ A @ column
-    size = ca.mmax(ca.fabs(ca.vertcat(g, row[: held.numel(), : held.numel()] @ held)))
+    size = ca.mmax(ca.fabs(ca.vertcat(g, row[: fixed.numel(), : fixed.numel()] @ fixed)))
     size = ca.if_else(size > 0, size, 1)
     pattern = {"h": H.sparsity(), "a": A.sparsity()}
     conic = ca.conic("horizon", "piqp", pattern, HORIZON_SOLVER | {"error_on_fail": False})
-    found = conic(h=H, g=g / size, a=A, lba=row @ bounds[0] / size, uba=row @ bounds[1] / size)
-    w, of_all = size * column @ found["x"], size * row @ found["lam_a"]
-    place, first_row = ca.sparsify(ca.DM(np.eye(m)[:, order])), held.numel()
+    solution = conic(h=H, g=g / size, a=A, lba=row @ bounds[0] / size, uba=row @ bounds[1] / size)
+    w, of_all = size * column @ solution["x"], size * row @ solution["lam_a"]
+    place, first_row = ca.sparsify(ca.DM(np.eye(m)[:, order])), fixed.numel()
     lam = place @ of_all[first_row : first_row + len(order)]
     flag = ca.if_else(posed, SolverFlag.OPTIMAL, SolverFlag.STOPPED)
     return w[: problem.n], lam, flag
@@ -226,8 +226,8 @@ def judged(
     lam = ca.reshape(multipliers[:inside], problem.inside.count, N)
     lam_end, x_end = multipliers[inside:, 0], X[:, N]
     costate = ca.densify(end.H @ x_end + end.g + end.G.T @ lam_end)
-    given = [costate, X[:, :N], U, lam, columns, lengths]
-    slope, size, costates = _costate_all_fun(problem).call(given)
+    arguments = [costate, X[:, :N], U, lam, columns, lengths]
+    slope, size, costates = _costate_all_fun(problem).call(arguments)
     value = ca.vertcat(ca.vec(values), end.G @ x_end)
     lower = ca.vertcat(ca.vec(columns[problem.column["lower"], :]), end.lower)
     upper = ca.vertcat(ca.vec(columns[problem.column["upper"], :]), end.upper)
@@ -326,13 +326,13 @@ def _loop_over_horizon(
     by_row, starts = problem.inside.G.T, [problem.column[name].start for name in places]
     sizes = (problem.horizon, problem.nu, problem.na, problem.nb, problem.nf, problem.inside.count)
     patterns = (problem.F, by_row)
-    known = [table for part in patterns for table in (part.colind(), part.row())]
+    pattern_tables = [table for part in patterns for table in (part.colind(), part.row())]
     return loop_function(
         routine,
         [ca.Sparsity.dense(*shape) for shape in shapes],
         body,
         sizes=(*sizes, problem.column_size, len(problem.rotations), stride, *starts),
-        tables=(*known, problem.rotations or (0,), *tables),
+        tables=(*pattern_tables, problem.rotations or (0,), *tables),
         work=4 * problem.ny,
     )
 

@@ -14,12 +14,13 @@ from mbcasadi.argument_kinds import checked
 from mbcasadi.codegen.compiled_function import compiled_function
 from mbcasadi.dynamics.formulations import DEFAULT
 from mbcasadi.errors import MotionError, ProblemError
+from mbcasadi.progress import LoggedProgress, Progress
 from mbcasadi.shapes import column
 from mbcasadi.simulation.assembly import assemble
 from mbcasadi.simulation.buffered_function import Array, BufferedFunction
 from mbcasadi.simulation.initial_state import initial_mask, require_on_manifold
 from mbcasadi.simulation.manifold import Manifold
-from mbcasadi.simulation.options import EquationOptions, InitialConditions, Progress
+from mbcasadi.simulation.options import EquationOptions, InitialConditions
 from mbcasadi.simulation.recorder import Recorder
 from mbcasadi.simulation.right_hand_side import RightHandSide
 from mbcasadi.simulation.step_function import fixed_step_fun
@@ -77,6 +78,7 @@ def simulate_fixed_step(
     """
     _require_whole_blocks(step, count, keep)
     initial, equations = initial or InitialConditions(), equations or EquationOptions()
+    report = progress or LoggedProgress()
     mask, t0 = initial_mask(system, initial.mask), initial.t0
     control = column("u", np.zeros(system.nu) if u is None else u, system.nu)
     manifold = Manifold(system, equations, mask)
@@ -84,8 +86,7 @@ def simulate_fixed_step(
     single = fixed_step_fun(system, step, formulation, force=force, equations=equations)
     steps = block_fun(single, keep)
     if compiled:
-        if progress:
-            progress("compiling the steps", 0.0)
+        report("compiling the steps", 0.0)
         steps = compiled_function(steps)
     block = BufferedFunction(steps)
     motion = RightHandSide(manifold, formulation, equations, force=force)
@@ -102,8 +103,7 @@ def simulate_fixed_step(
             raise MotionError(f"'{system.name}': the motion is NaN or infinite at {t:g} s", reached)
         recorder.add(motion, t, q, v, act)
         drifts.append(drift)
-        if progress:
-            progress("simulating", (k + keep) / count)
+        report("simulating", (k + keep) / count)
     return _with_drift(recorder.trajectory(motion, formulation, equations), drifts, count)
 
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from mbcasadi.errors import SimulationError
+from mbcasadi.progress import Progress
 from mbcasadi.simulation import dormand_prince
 from mbcasadi.simulation.buffered_function import Array
 from mbcasadi.simulation.events import Event, EventDetector, StateAt, Switch
-from mbcasadi.simulation.options import Progress
 from mbcasadi.simulation.recorder import Recorder
 from mbcasadi.simulation.right_hand_side import RightHandSide
 from mbcasadi.simulation.sampled_law import SampledController

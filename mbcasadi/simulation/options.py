@@ -1,6 +1,5 @@
 """Options of a simulation in three groups: its start, its steps, and its equations."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,10 +10,9 @@ from mbcasadi.description import Baumgarte
 from mbcasadi.dynamics import FormulationOptions, Treatment
 from mbcasadi.errors import ProblemError
 from mbcasadi.linalg import RANK_TOL
+from mbcasadi.progress import Progress
 from mbcasadi.readable_signatures import readable_fields
 from mbcasadi.shapes import require_name
-
-Progress = Callable[[str, float], None]
 
 PROJECTIONS = ("stage", "step", "none")
 

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 from mbcasadi.argument_kinds import checked
 from mbcasadi.dynamics.formulations import DEFAULT
 from mbcasadi.errors import MotionError, ProblemError, SimulationError
+from mbcasadi.progress import LoggedProgress
 from mbcasadi.shapes import column, real_array
 from mbcasadi.simulation.buffered_function import Array
 from mbcasadi.simulation.events import Event, Switch
@@ -76,6 +77,7 @@ def simulate(
     """
     initial, integration = initial or InitialConditions(), integration or IntegrationOptions()
     equations = equations or EquationOptions()
+    report = integration.progress or LoggedProgress()
     _require_positive_tolerances(duration, rtol, atol)
     if system.mask is None and any(event.mask is not None for event in events):
         system = system.with_mask()
@@ -87,10 +89,9 @@ def simulate(
         switches=sorted((e for e in events if isinstance(e, Switch)), key=lambda s: s.time),
         events=[event for event in events if isinstance(event, Event)],
         controller=None if controller is None else SampledController(controller, system),
-        progress=integration.progress,
+        progress=report,
     )
-    if integration.progress:
-        integration.progress("building the equations", 0.0)
+    report("building the equations", 0.0)
     project = integration.project
     manifold = Manifold(system, equations, initial_mask(system, initial.mask))
     motion = RightHandSide(manifold, formulation, equations, project=project, force=force)

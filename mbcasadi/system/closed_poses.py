@@ -109,7 +109,7 @@ def _random_pose(system: Mechanism, rng: np.random.Generator, size: Array) -> Ar
 def _random_step(
     system: Mechanism, tree: RigidTree, rng: np.random.Generator, length: float
 ) -> Array:
-    """Return (nv,) from the authored pose to one at random, joints within their ranges."""
+    """Return (nv,) from the initial pose to one at random, joints within their ranges."""
     dq = np.zeros(tree.nv)
     ranges = dict(zip(system.limits.joint_names, system.limits.joint, strict=True))
     for joint in tree.joints:

@@ -148,7 +148,7 @@ def contacts_of(
     ]
     if not chosen and not (bodies is None and ground is None and geoms is None):
         of_bodies = "any body" if bodies is None else ", ".join(map(repr, bodies)) or "no body"
-        of_geoms = "no geom" if geoms is None else f"none of {', '.join(map(repr, geoms))}"
+        of_geoms = f"none of {', '.join(map(repr, geoms))}" if geoms else "no geom"
         on = "another geom" if ground is None else repr(ground)
         raise ProblemError(
             f"{of_geoms} of {of_bodies} may touch {on}; expected geoms that MuJoCo lets touch: see "

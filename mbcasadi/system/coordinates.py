@@ -177,9 +177,7 @@ def authored_pose(system: System) -> Array:
         ProblemError: the system was given by equations and has none.
     """
     if system.tree is None:
-        raise ProblemError(
-            f"'{system.name}' is given by equations and has no authored pose; give q"
-        )
+        raise ProblemError(f"'{system.name}' is given by equations and has no initial pose; give q")
     return np.asarray(system.tree.q0, dtype=float)
 
 

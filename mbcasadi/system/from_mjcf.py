@@ -33,7 +33,8 @@ def read_mjcf(
     switches off (`active="false"`) have no rows, unless `switchable` is set.
 
     Args:
-        source: path of an MJCF or URDF file, XML text, `mujoco.MjSpec` or `mujoco.MjModel`.
+        source: path of an MJCF or URDF file, the name of a model of the package (`models.names()`),
+            XML text, `mujoco.MjSpec` or `mujoco.MjModel`.
         switchable: every equality constraint has rows, and the dynamics take a `mask` of active
             rows; `system.mask` holds the rows that the file switches on.
         parameters: physical parameters that become an input p of the members, by patterns:

@@ -1,5 +1,6 @@
 """The data of a system: sizes, numbers of the model, and members, each built on first use."""
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Self
@@ -11,6 +12,7 @@ from mbcasadi.argument_kinds import checked
 from mbcasadi.description import Actuator, Coverage, Equality, PointRow, RigidTree, Sensor
 from mbcasadi.description.parameters import NO_PARAMETERS, Parameters
 from mbcasadi.errors import ProblemError, UnsupportedFeatureError
+from mbcasadi.progress import logged_time
 from mbcasadi.shapes import require_name
 from mbcasadi.short_text import with_table
 from mbcasadi.system.end_of_step import EndOfStep
@@ -21,6 +23,8 @@ from mbcasadi.system.members import MEMBERS, RESTS_ON, Member
 from mbcasadi.system.model_numbers import ModelNumbers
 from mbcasadi.system.numbers_at_parameters import numbers_at
 from mbcasadi.system.parameter_inputs import parameter_values
+
+_log = logging.getLogger(__name__)
 
 
 @with_table
@@ -142,7 +146,8 @@ class Mechanism:
         if name not in self._cache:
             self.require_available(name)
             require_name("member of System", name, [m for m in MEMBERS if m in self.builders])
-            self._cache[name] = self.builders[name]()
+            with logged_time(_log, "building %s of '%s'", name, self.name):
+                self._cache[name] = self.builders[name]()
         return self._cache[name]
 
     @checked

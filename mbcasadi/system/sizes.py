@@ -16,7 +16,7 @@ from mbcasadi.system.natural_sizes import Array, model_length
 from mbcasadi.system.system import System
 
 AUTHORED_SHARE = 0.1
-"""Share of an actuator's usual effect that it must have in the authored pose to be measured there:
+"""Share of an actuator's usual effect that it must have in the initial pose to be measured there:
 mirrored actuators of a symmetric pose then have one size."""
 
 

@@ -33,7 +33,7 @@ class Trial:
         reference: (nref,), or a function of time that returns it. None holds the start where the
             controller has a `reference_at`; in a campaign without the start error of a case.
         q0, v0: initial state; `qpos0` and zero by default. Moved onto the equality constraints.
-        rigid: use the rigid recipe for the plant's equality constraints.
+        rigid: make the plant's equality constraints as stiff as MuJoCo allows.
         perturb: relative errors of the plant's parameters, e.g. `{"mass": 0.1}`. Cases of a
             campaign have their own.
         delay: ticks from a measurement to the moment at which its control acts. The first control

@@ -11,11 +11,11 @@ from mbcasadi.codegen import TickTimes
 from mbcasadi.errors import ExportError
 from mbcasadi.estimation.estimator import require_same_period
 from mbcasadi.plant import Source
+from mbcasadi.progress import ProgressReporter
 from mbcasadi.validation.closed_loop import (
     Controllable,
     Disturbance,
     FastLaw,
-    ProgressReporter,
     Recording,
     Runnable,
     Scenario,
@@ -112,7 +112,7 @@ def validate(
         reference: (nref,), or a function of time that returns it. None holds the start where the
             controller has a `reference_at`.
         q0, v0: initial state; `qpos0` and zero by default. Moved onto the equality constraints.
-        rigid: use the rigid recipe for the plant's equality constraints.
+        rigid: make the plant's equality constraints as stiff as MuJoCo allows.
         perturb: relative errors of the plant's parameters, e.g. `{"mass": 0.1}`.
         delay: ticks from a measurement to the moment at which its control acts. The first control
             acts at once, until the second is due.
@@ -166,6 +166,8 @@ def run_trial(
             report = replace(report, undelayed=fast_law(report.undelayed, 0))
     if trial.sensors is not None:
         require_same_period(trial.sensors.estimator, period_of(given))
+    for note in ready.notes:
+        progress(note, 0.0)
     progress("generating and compiling C", 0.0)
     estimator = loaded_estimator(trial.sensors, ready.plants.model, few=few)
     loop = Scenario(

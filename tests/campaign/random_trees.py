@@ -1,7 +1,7 @@
 """Random MJCF: trees with loops, and legged machines, in any size and any unit system.
 
 Loops are closed where they are drawn: an anchor of `connect` is one point of both bodies at the
-authored pose. Motors sit on a part of the joints.
+initial pose. Motors sit on a part of the joints.
 """
 
 import numpy as np

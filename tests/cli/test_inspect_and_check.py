@@ -47,7 +47,7 @@ def test_inspect_says_that_three_rows_of_the_four_bar_have_rank_two():
     result = invoke("inspect", "four_bar")
     assert result.exit_code == 0
     assert (
-        "3 rows, rank 2: row 1 vanishes here (authored pose); rank 2 at 5 random closed poses"
+        "3 rows, rank 2: row 1 vanishes here (initial pose); rank 2 at 5 random closed poses"
         in result.stdout
     )
 

@@ -14,7 +14,7 @@ from mbcasadi.description.status import Flag, Status
 from mbcasadi.errors import ExportError
 
 REST = 1e-3  # rad/s²; gravity alone gives 20, and a load is carried up to 1e-6 of itself
-MEASURED = np.array([0.3, -0.5])  # rad, not the authored pose
+MEASURED = np.array([0.3, -0.5])  # rad, not the initial pose
 KINDS = ["qp", "law", "rti"]
 
 
@@ -171,7 +171,7 @@ def test_a_controller_made_by_hand_keeps_its_last_command_and_then_its_constant(
 
 
 def test_the_constant_of_every_safe_output_stands_in_the_header_and_is_no_zero(tmp_path):
-    """Zero force at the authored pose is a servo's length there, 2 * 0.4; "hold" holds the load."""
+    """Zero force at the initial pose is a servo's length there, 2 * 0.4; "hold" holds the load."""
     model = mujoco.MjModel.from_xml_string(ARM)
     constants = {}
     for kind in ("hold", "zero"):

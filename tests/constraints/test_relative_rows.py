@@ -10,7 +10,7 @@ from mbcasadi.system import read_mjcf
 RELATIVE = 1e-6  # central differences of step 1e-6
 GAP = 1e-3
 
-# A planar loop on an arm that turns in space, closed at the authored pose of its links.
+# A planar loop on an arm that turns in space, closed at the initial pose of its links.
 CARRIED_LOOP = """
 <mujoco>
   <compiler angle="radian"/>

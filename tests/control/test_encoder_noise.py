@@ -35,7 +35,7 @@ FORMULATIONS = (
 
 
 def closed_state(system, spread, seed=1):
-    """Return a state on the manifold beside the authored pose, and directions of noise."""
+    """Return a state on the manifold beside the initial pose, and directions of noise."""
     rng = np.random.default_rng(seed)
     q = np.array(system.integrate(system.tree.q0, spread * rng.standard_normal(system.nv)))
     q = assemble(system, q.ravel())

@@ -34,14 +34,14 @@ def names(tmp_path_factory):
 
 
 def test_the_page_prints_what_it_says_up_to_the_tuning(names):
-    assert names["law"].solve(names["stand"], names["still"], names["ref"]).solved
+    assert names["ctl"].solve(names["stand"], names["still"], names["ref"]).solved
 
 
 def test_the_program_of_the_page_compiles_against_the_header(names, tmp_path):
     compiler = shutil.which("g++") or shutil.which("clang++")
     if compiler is None:
         pytest.skip("no C++ compiler on the PATH")
-    project = mb.export_c(names["law"], tmp_path / "balance")
+    project = mb.export_c(names["ctl"], tmp_path / "balance")
     source = PAGE.split("```cpp\n")[1].split("```")[0]
     (tmp_path / "main.cpp").write_text(source)
     includes = [f"-I{project.folder}", f"-I{Path(mujoco.__file__).parent / 'include'}"]

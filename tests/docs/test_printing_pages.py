@@ -1,6 +1,5 @@
 """The code of the guides runs, and prints what stands behind it."""
 
-import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -30,15 +29,14 @@ PAGES = {
     "guides/callers.md": 3,
     "guides/modes.md": 1,
     "guides/supervision.md": 3,
-    "coming-from/python-control.md": 2,
+    "coming-from/python-control.md": 4,
+    "guides/motions.md": 4,
 }
 
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
-    """Stand in a folder that has the models of the package beside it, as a checkout has."""
-    (tmp_path / "mujoco_models").mkdir()
-    shutil.copy(models.path("four_bar"), tmp_path / "mujoco_models")
+    """Stand in an empty folder, as somebody who has installed the package."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -72,12 +70,17 @@ def test_the_campaign_of_the_page_is_in_its_file():
 
 def test_the_pendulum_of_the_page_on_gymnasium_stands():
     pytest.importorskip("gymnasium.envs.mujoco", reason="gymnasium[mujoco] is not installed")
-    names = assert_prints_what_it_says("guides/gymnasium.md", 3)
+    names = assert_prints_what_it_says("guides/gymnasium.md", 3, last="## A policy, validated")
     for seed in range(3):
         reward, lean = names["episode"](seed)
         assert reward == 200.0  # one for each step that the pendulum stands
         assert lean < 0.01
     names["env"].close()
+
+
+def test_the_agents_of_the_page_on_gymnasium_command_a_crank(folder):
+    (folder / "crank.toml").write_text(propose_spec(models.path("four_bar")), encoding="utf-8")
+    assert_prints_what_it_says("guides/gymnasium.md", 3, first="## A policy above a controller")
 
 
 def test_a_program_runs_the_file_that_init_writes(folder):

@@ -92,6 +92,20 @@ def test_a_quadruped_trots_by_plans_of_its_whole_body(run):
     assert (Path("trot_c") / "trot_law_supervised.c").is_file()
 
 
+def test_a_quadruped_stands_by_what_it_measures(run):
+    names = run(9)
+    assert names["report"].passed
+    assert names["measured"].density == pytest.approx(names["gyro_noise"], rel=0.03)
+    record, error, bound = names["run"], names["error"], names["bound"]
+    assert names["names"][names["y"]] == "velocity.y"
+    assert np.abs(record.v[:, 1]).max() > 0.03  # m/s: it was pushed
+    assert 1e-5 < np.abs(error).max() < 0.02
+    assert np.mean(np.abs(error) <= 3 * bound) > 0.95
+    assert Path("told.png").stat().st_size > 1000
+    assert "Consistency of the estimate" in Path("told.html").read_text(encoding="utf-8")
+    assert (Path("told_c") / "told.c").is_file()
+
+
 def test_the_cheat_sheet_names_what_there_is():
     text = (DOCS / "cheat-sheet.md").read_text(encoding="utf-8")
     names = set(re.findall(r"\bmb((?:\.\w+)+)", text))

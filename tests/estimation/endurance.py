@@ -10,7 +10,8 @@ from itertools import count
 from pathlib import Path
 
 import numpy as np
-from estimation.drawn_mechanism import nees, truth_fun
+from estimation.drawn_mechanism import truth_fun
+from estimation.long_runs import NOISE, PERIOD, swing, through_singular_poses
 
 import mbcasadi as mb
 from mbcasadi.codegen import export_c
@@ -25,12 +26,10 @@ from mbcasadi.estimation import (
     base_estimator,
     manifold_filter,
 )
-from mbcasadi.system.coordinates import scalar_coordinates
 
 HOSTILE, LONG = 100_000, 1_000_000  # ticks
-BASE_PERIOD, PERIOD = 0.005, 1e-3  # s
+BASE_PERIOD = 0.005  # s
 BLOCK = 1.0  # s of hostile ticks, then as long good ones
-NOISE, SWING, SPEED = 1e-3, 0.2, 3.0  # rad; rad; rad/s of the slider-crank
 FLAGS = ("-O1",)
 
 Record = Callable[..., dict]
@@ -165,81 +164,12 @@ def hostile_loop(folder: Path, ticks: int) -> str:
     return hostile(estimator, compiled(estimator.function, folder), good, ticks, error)
 
 
-def long(folder: Path, name: str, joints: tuple[str, ...], density: float, ticks: int) -> str:
-    """Return NEES and largest errors of a mechanism whose driven joints swing once a second."""
-    system = mb.read_mjcf(mb.models.path(name))
-    sensors = [Measured(joint, NOISE, kind="position") for joint in joints]
-    options = FilterOptions(position=3e-3, speed=0.03)
-    estimator = manifold_filter(
-        system, sensors, force_noise=density, options=options, name=f"{name}_filter"
-    )
-    call, rng = compiled(estimator.function, folder), np.random.default_rng(0)
-    truth, z = compiled(truth_fun(system, PERIOD, 1), folder), estimator.z0
-    rows = [scalar_coordinates(system)[joint][0] for joint in joints]
-    q, v, home = z[: system.nq], np.zeros(system.nv), z[: system.nq]
-    B = np.array(system.actuation(home))
-    driven = np.flatnonzero(np.abs(B).sum(axis=1))
-    found, worst, within, statuses = [], 0.0, 0, set()
-    for k in range(ticks):
-        goal = home.copy()
-        goal[driven] += SWING * np.sin(2 * np.pi * k * PERIOD + 2.0 * np.arange(driven.size))
-        u = np.linalg.pinv(B) @ (4.0 * (goal - q) - 0.4 * v)
-        f = np.array(system.actuator_force(q, v, u)).ravel()
-        white = density / np.sqrt(PERIOD) * rng.standard_normal(system.nv)
-        q, v = (np.ravel(x) for x in truth(q=q, v=v, f=f + white).values())
-        y = q[rows] + NOISE * rng.standard_normal(len(rows))
-        out = call(y=y, valid=np.ones(len(rows)), u=u, dt=PERIOD, z=z)
-        z, P = out["z_next"], out["covariance"]
-        e = np.abs(np.ravel(out["q"]) - q)
-        worst = max(worst, float(e.max()))
-        within += bool(np.all(e <= 3 * np.sqrt(np.diag(P)[: system.nv]) + 1e-9))
-        statuses.add(int(out["status"].item()))
-        if k % 997 == 996:
-            value, rank = nees(system, q, v, np.ravel(out["q"]), np.ravel(out["v"]), P)
-            found.append(value / rank)
-    return (
-        f"{name}, {len(joints)} of its encoders: {ticks} ticks, NEES {np.mean(found):.2f} of 1, "
-        f"inside three deviations {within / ticks:.2%}, largest error {worst:.2g}, statuses "
-        f"{sorted(statuses)}"
-    )
-
-
-def through_singular_poses(folder: Path, ticks: int) -> str:
-    """Return errors of a slider-crank with equal links whose crank turns at one speed."""
-    system = mb.read_mjcf(mb.models.path("slider_crank"))
-    sensors, options = [Measured("crank", NOISE, kind="position")], FilterOptions(1e-3, 5.0)
-    estimator = manifold_filter(system, sensors, force_noise=0.5, options=options)
-    call, rng, z = compiled(estimator.function, folder), np.random.default_rng(0), estimator.z0
-    angle, worst, passed, statuses, within = float(z[0]), np.zeros(3), 0, set(), 0
-    for _ in range(ticks):
-        middle = angle + SPEED * PERIOD / 2
-        slope, bend = -2 * np.sin(middle), -2 * np.cos(middle) * SPEED**2
-        along, a = np.array([1, slope, 1]), np.array([0, bend, 0])
-        q, v = np.array([middle, 2 * np.cos(middle), middle]), SPEED * along
-        h = np.array(system.bias_force(q, v)).ravel()
-        u = along @ (np.array(system.mass_matrix(q)) @ a + h)
-        angle += SPEED * PERIOD
-        q = np.array([angle, 2 * np.cos(angle), angle])
-        y = angle + NOISE * rng.standard_normal()
-        out = call(y=y, valid=1, u=u, dt=PERIOD, z=z)
-        z, e = out["z_next"], np.abs(np.ravel(out["q"]) - q)
-        worst = np.maximum(worst, e)
-        passed += abs(np.cos(angle)) < SPEED * PERIOD / 2
-        within += bool(np.all(e <= 3 * np.sqrt(np.diag(out["covariance"])[:3]) + NOISE))
-        statuses.add(int(out["status"].item()))
-    return (
-        f"slider_crank, 1 encoder, {passed} times through its singular pose: {ticks} ticks, inside "
-        f"three deviations {within / ticks:.2%}, largest error {worst.max():.2g}, statuses "
-        f"{sorted(statuses)}"
-    )
-
-
 RUNS = {
     "base": lambda folder, ticks: hostile_base(folder, ticks or HOSTILE),
     "loop": lambda folder, ticks: hostile_loop(folder, ticks or HOSTILE),
-    "four_bar": lambda folder, ticks: long(folder, "four_bar", ("crank",), 0.02, ticks or LONG),
+    "four_bar": lambda folder, ticks: swing(folder, "four_bar", ("crank",), 0.02, ticks or LONG),
     "slider_crank": lambda folder, ticks: through_singular_poses(folder, ticks or LONG),
-    "planar_3rrr": lambda folder, ticks: long(
+    "planar_3rrr": lambda folder, ticks: swing(
         folder, "planar_3rrr", ("proximal_a", "proximal_b"), 2e-3, ticks or LONG
     ),
 }

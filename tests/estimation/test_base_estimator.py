@@ -339,3 +339,37 @@ def test_rates_from_positions_are_stable_with_any_dt(robot, periods):
 def test_a_start_without_a_rotation_is_an_error(robot):
     with pytest.raises(ProblemError, match="expected one of length 1"):
         made(robot._replace(q0=0 * robot.q0))
+
+
+def turned_memory(z, angle):
+    """Return a memory turned about x with all that is seen, and a bias that hides it at rest."""
+    z, E = np.array(z).ravel(), Rotation.from_rotvec([angle, 0, 0])
+    right, up = Rotation.from_quat(z[:4], scalar_first=True), [0, 0, 9.81]
+    wrong = E * right
+    z[:4] = wrong.as_quat(scalar_first=True)
+    z[13:16] += right.inv().apply(up) - wrong.inv().apply(up)
+    z[16:28] = E.apply(z[16:28].reshape(4, 3)).ravel()
+    return z
+
+
+def test_a_tilt_that_hides_in_a_bias_out_of_its_range_is_found_at_rest(robot, estimator, compiled):
+    """To feet and IMU at rest both are one; only the range of the bias tells them apart."""
+
+    def run(z, ticks):
+        for _ in range(ticks):
+            out = compiled(y=estimator.y0, valid=np.ones(13), mask=np.ones(4), dt=DT, z=z)
+            z = out["z_next"]
+            assert np.all(np.isfinite(np.array(z)))
+        return np.array(z).ravel(), np.array(out["q"]).ravel(), int(out["status"])
+
+    settled, q, _ = run(estimator.z0, 300)
+    assert np.abs(q[4:6]).max() < 1e-3
+    wrong = turned_memory(settled, 0.08)
+    assert np.abs(wrong[13:16]).max() > 0.7
+    z, q, status = run(wrong, round(1 / DT))
+    assert np.abs(q[4:6]).max() < 5e-3, "the tilt is gone within a second"
+    assert np.abs(z[13:16]).max() < 0.1
+    assert status == 0
+    assert np.linalg.eigvalsh(state_of(z).P).min() > -1e-12
+    small = turned_memory(settled, 0.01)  # of a bias that may be
+    assert np.abs(run(small, 1)[0][13:16]).max() > 0.05, "it is not thrown away"

@@ -4,6 +4,7 @@ import casadi as ca
 import numpy as np
 
 from bench.law_cases import system_of
+from fuzz import calls_motion
 from fuzz import examples as ex
 from mbcasadi import control
 from mbcasadi.control import laws, regulators
@@ -168,7 +169,8 @@ def calls_of_regulators():
         "Linearization.activation": {"self": linear, "x": np.zeros(2)},
         "Linearization.output_matrix": {"self": linear, "output": ex.encoder()},
     }
-    return {home + name: arguments for name, arguments in calls.items()}
+    named = {home + name: arguments for name, arguments in calls.items()}
+    return named | calls_motion.calls_of_state_spaces()
 
 
 def calls_of_tasks():
@@ -207,12 +209,17 @@ def calls_of_tasks():
             "modes": {"a": control.ControlMode(), "b": control.ControlMode()},
             "transitions": [control.Transition("a", "b", after=1.0)],
         },
+        "control.with_policy": {
+            "law": ctl,
+            "policy": ca.Function("p", [ca.SX.sym("t")], [ca.SX(3, 1)], ["t"], ["law_ref"]),
+        },
         "control.LoadSharing": {},
         "control.LoopForceLimits": {"limits": {"pin": (-5.0, 5.0)}},
         "control.LoopForceWeights": {"weights": {"pin": 1e-3}},
         "control.SoftLimit": {"limits": "joints"},
         "control.ActuatorLimits": {},
         "control.check_task": {"task": control.PostureTask(), "system": system, "states": 1},
+        **calls_motion.calls_of_followers(),
         **_parts(),
         **_task("FrameTask", control.FrameTask("tool", position="xz", orientation="")),
         **_task("PostureTask", control.PostureTask()),

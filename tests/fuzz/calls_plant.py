@@ -1,5 +1,6 @@
 """Valid calls of code generation, the plant, validation and the models."""
 
+import importlib.resources
 from unittest.mock import MagicMock
 
 import mujoco
@@ -8,7 +9,7 @@ from support.two_rates_problems import two_rates
 
 from fuzz import examples as ex
 from fuzz import plant_examples as plants
-from mbcasadi import plant, validation
+from mbcasadi import environments, plant, validation
 from mbcasadi.validation import agreement, spec
 
 SPEC = {
@@ -79,6 +80,23 @@ def calls_of_codegen():
         home + "CProject.web_page": call
         | {"path": ex.folder() / "page.html", "controls": np.zeros((1, 1))},
         home + "CProject.cortex_m7": {"self": project, "folder": ex.folder() / "cortex_m7"},
+    }
+
+
+def calls_of_environments():
+    trial, actions = validation.Trial(0.02, period=0.01), {"u": (-1.0, 1.0)}
+    known = {"model": ex.FOUR_BAR, "controller": None, "trial": trial, "actions": actions}
+    own = {"self": environments.ControlledEnv(**known)}
+    spec = importlib.resources.files("mbcasadi.validation.demo") / "four_bar.toml"
+    return {
+        "environments.ControlledEnv": known,
+        "environments.ControlledEnv.reset": own | {"seed": 0},
+        "environments.ControlledEnv.step": own | {"action": [0.5]},
+        "environments.make_controlled": {
+            "model": "four_bar",
+            "spec": str(spec),
+            "actions": {"posture.q": (-0.1, 0.1)},
+        },
     }
 
 
@@ -185,7 +203,11 @@ def calls_of_validation():
         home + "Reaction": {"project": plants.reaction_project(), "z0": np.zeros(1)},
         home + "Sensing": {"estimator": sensing.estimator},
         home + "Sensing.errors_of": {"self": sensing, "sensor": sensing.estimator.sensors[0]},
+        home + "Sensing.of_case": {"self": sensing, "seed": 1, "noise": 2.0},
         home + "SensorErrors": {},
+        home + "SensorErrors.scaled": {
+            "self": validation.SensorErrors(), "factor": 2.0, "expected": 1e-3,
+        },
         home + "Predictions.share": {"self": plants.predictions(), "lag": 0},
         home + "TrackingStatistics.share": {"self": plants.tracking(), "value": 0.1},
         home + "Criteria": {},
@@ -201,6 +223,10 @@ def calls_of_validation():
         },
         home + "Report.save": {"self": report, "path": ex.folder() / "report.json"},
         home + "Recording.later": {"self": report.runs[0].recording, "first": 1},
+        home + "Recording.to_mcap": {
+            "self": report.runs[0].recording,
+            "path": ex.folder() / "run.mcap",
+        },
         home + "save_recording": {
             "recording": report.runs[0].recording, "path": ex.folder() / "run.npz",
         },
@@ -241,6 +267,9 @@ def calls_of_validation():
             "spec": plants.own_spec(), "system": ex.four_bar(), "q0": ex.four_bar().tree.q0,
         },
         home + "spec.run_spec": {"spec": plants.own_spec(), "model": ex.FOUR_BAR},
+        home + "spec.estimate_log_of_spec": {
+            "spec": plants.sensed_spec(), "model": ex.FOUR_BAR, "log": plants.sensed_log(),
+        },
         home + "spec.cases_of_spec": {"spec": plants.own_spec(), "runs": 1},
         home + "spec.run_campaign": {
             "spec": plants.own_spec(), "model": ex.FOUR_BAR, "plan": plan,
@@ -272,6 +301,7 @@ def calls_of_validation():
 
 def calls_of_data():
     return {
+        "models.find": {"source": "four_bar"},
         "models.names": {},
         "models.path": {"name": "four_bar"},
         "plots.curves_of": {

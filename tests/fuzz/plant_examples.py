@@ -1,5 +1,6 @@
 """Exports, plants and reports for valid calls, each made once."""
 
+import tomllib
 from functools import cache
 from types import SimpleNamespace
 
@@ -184,3 +185,17 @@ def spec_file():
 @cache
 def own_spec():
     return spec.read_spec(spec_file())
+
+
+@cache
+def sensed_spec():
+    sensor = {"name": "crank", "kind": "position", "noise": 1e-3}
+    table = {"type": "manifold", "force_noise": 0.02, "sensor": [sensor]}
+    return spec.parse_spec(tomllib.loads(SPEC) | {"estimation": table})
+
+
+@cache
+def sensed_log():
+    path = ex.folder() / "sensed.csv"
+    path.write_text("t,y.crank,u.crank\n0.001,0,0\n0.002,0,0\n")
+    return path

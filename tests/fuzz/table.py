@@ -4,7 +4,14 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from fuzz import calls_control, calls_estimation, calls_mechanics, calls_mpc, calls_plant
+from fuzz import (
+    calls_control,
+    calls_estimation,
+    calls_mechanics,
+    calls_motion,
+    calls_mpc,
+    calls_plant,
+)
 
 Calls = dict[str, dict[str, Any]]
 
@@ -17,12 +24,14 @@ CALLS_OF: dict[str, Callable[[], Calls]] = {
     "control.regulators": calls_control.calls_of_regulators,
     "description": calls_plant.calls_of_data,
     "dynamics": calls_mechanics.calls_of_dynamics,
+    "environments": calls_plant.calls_of_environments,
     "estimation": calls_estimation.calls_of_estimation,
     "formulation": calls_mechanics.calls_of_formulations,
     "identification": calls_mechanics.calls_of_identification,
     "interop": calls_mpc.calls_of_interop,
     "linalg": calls_mechanics.calls_of_linalg,
     "models": calls_plant.calls_of_data,
+    "motion": calls_motion.calls_of_motion,
     "mpc": calls_mpc.calls_of_mpc,
     "plant": calls_plant.calls_of_plants,
     "plots": calls_plant.calls_of_data,

@@ -1,6 +1,8 @@
 """A wheel is one package, complete, that needs no repository; an editable install too."""
 
 import os
+import re
+import runpy
 import subprocess
 import sys
 import zipfile
@@ -52,6 +54,28 @@ def test_a_wheel_has_every_file_of_the_package(installed):
     }
     theirs = {f.relative_to(installed / "mbcasadi") for f in (installed / "mbcasadi").rglob("*")}
     assert not ours - theirs
+
+
+def test_no_link_of_the_long_description_is_relative(installed):
+    (metadata,) = installed.glob("*.dist-info/METADATA")
+    description = metadata.read_text(encoding="utf-8").partition("\n\n")[2]
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    relative = re.compile(r"\]\((?!https?://|#)[^)]*\)")
+    assert relative.search(readme)
+    assert not relative.search(description)
+    assert "## Torques at a kilohertz" in description
+    assert "[inverse dynamics]" not in description
+    assert "inverse dynamics, exporting" in description  # the text of links stays
+
+
+def test_with_an_address_of_the_source_links_are_absolute():
+    text = "![A picture](docs/images/demo.png) and [a page](docs/a.md), [far](https://b.org/c.md)"
+    assert runpy.run_path(str(ROOT / "hatch_build.py"))["long_description"](
+        text, "https://x.org/y/"
+    ) == (
+        "![A picture](https://x.org/y/raw/main/docs/images/demo.png) and "
+        "[a page](https://x.org/y/blob/main/docs/a.md), [far](https://b.org/c.md)"
+    )
 
 
 def test_models_are_found_in_a_wheel_and_in_an_editable_install(installed):

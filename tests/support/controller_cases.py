@@ -161,7 +161,7 @@ LAWS["both topologies"] = Case(latched, states_of_law, 1e-12, seen=(SATURATED, U
 
 
 def states_of_qp(law, count, seed, *, spread=0.1, speed=0.5, pull=0.1, fast=20.0, tuning=None):
-    """Return states about the standing or authored pose, and references, masks and memories.
+    """Return states about the standing or initial pose, and references, masks and memories.
 
     Every seventh state is faster. A third of the memories are those of the start, a third have an
     active set at random, a third are disturbed throughout.

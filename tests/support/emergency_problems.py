@@ -17,7 +17,7 @@ from mbcasadi.description import Controller, LeastDistanceStages, Signal
 from mbcasadi.mpc import optimal_control_problem, real_time_iteration
 from mbcasadi.mpc.ocp.cost import Cost
 
-# The authored pose is not zero: a zero command would tear the servo away by 0.8.
+# The initial pose is not zero: a zero command would tear the servo away by 0.8.
 ARM = """<mujoco><compiler angle="radian"/><option timestep="0.001"/><worldbody>
   <body><joint name="a" axis="0 1 0" ref="0.4"/>
     <geom type="capsule" fromto="0 0 0 .4 0 0" size=".03" mass="2"/>

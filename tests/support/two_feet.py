@@ -23,7 +23,7 @@ FLOOR = '<geom name="floor" type="plane" size="5 5 .1"/>'
 
 
 def on_floor() -> str:
-    """Return the model with a floor, on which it stands at the authored pose."""
+    """Return the model with a floor, on which it stands at the initial pose."""
     text = MODEL.replace('size=".02" mass=".3"', 'size=".02" mass=".3" contype="0" conaffinity="0"')
     for name in LEGS:
         text = text.replace(f'<site name="foot_{name}"', TOE.format(name))

@@ -40,6 +40,7 @@ from mbcasadi.description import Controller
 from mbcasadi.description.controller import HasController
 from mbcasadi.errors import ProblemError
 from mbcasadi.platforms import usable_cores
+from mbcasadi.progress import notes_to
 from mbcasadi.shapes import require_name, require_whole
 
 Patterns = dict[str, ca.Sparsity]
@@ -87,7 +88,7 @@ def batch(
         ExportError: no generated C, or the folder cannot be written.
         CompilerError: no compiler, or it failed.
     """
-    report = progress or (lambda _: None)
+    report = notes_to(progress)
     count = require_threads(threads)
     place = _folder(build.folder)
     pairs = dict(feedback or {})

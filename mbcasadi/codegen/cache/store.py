@@ -6,6 +6,7 @@ nothing; an entry of the same key has the same meaning, so it does not matter wh
 """
 
 import hashlib
+import logging
 import os
 import re
 import tempfile
@@ -28,6 +29,7 @@ UNITS = {"": 1, "K": 1024, "M": 1024**2, "G": 1024**3}
 ENTRY, PARTIAL = ".entry", ".partial"
 ABANDONED = 3600.0  # s after which a temporary file is that of a process that was ended
 
+_log = logging.getLogger(__name__)
 _enabled: ContextVar[bool] = ContextVar("mbcasadi_cache_enabled", default=True)
 
 
@@ -128,6 +130,7 @@ def read(key: str) -> bytes | None:
         return None
     with suppress(OSError):  # of a folder that can only be read
         os.utime(path)
+    _log.debug("from the cache: %s, %d bytes", path, len(content))
     return content
 
 

@@ -24,6 +24,7 @@ from mbcasadi.codegen.supervision.tick_log import (
     tick_log,
 )
 from mbcasadi.errors import ProblemError
+from mbcasadi.progress import notes_to
 from mbcasadi.short_text import summarised
 
 Array = NDArray[np.float64]
@@ -127,18 +128,22 @@ class LogReplay:
 
 def replay(
     manifest: Manifest,
-    library: Path,
+    library: Callable[[], Path],
     file: Path,
     tolerance: float | None,
     progress: Callable[[str], None] | None,
 ) -> LogReplay:
-    """Compute the ticks of a log again; see `CProject.replay`."""
+    """Compute the ticks of a log again; see `CProject.replay`.
+
+    `library` compiles the export if that is necessary: it is called when the log is known to be
+    one of this export.
+    """
     if tolerance is not None and not 0 <= tolerance < np.inf:
         raise ProblemError(f"tolerance is {tolerance}, expected 0 or more")
     data = read_file(file)
     raw = parse(manifest, data, str(file))
-    loaded = load_library(manifest, library)
-    again = _again(manifest, loaded, data, raw, progress or (lambda _: None))
+    loaded = load_library(manifest, library())
+    again = _again(manifest, loaded, data, raw, notes_to(progress))
     build = again.build
     if tolerance is None:
         close = CLOSE_FLOAT if manifest["real"] == "float" else CLOSE

@@ -45,6 +45,7 @@ from mbcasadi.codegen.two_rates.source import (
 )
 from mbcasadi.codegen.two_rates.watch import watch_of
 from mbcasadi.description.two_rates import TwoRates
+from mbcasadi.progress import notes_to
 
 OWN_FRAMES = 512
 """Bytes of the stack that the functions around the laws need, arrays apart."""
@@ -98,7 +99,7 @@ def export_two_rates(
         ProblemError: a `latest` that is not positive, `every` or `delay` that are no counts, or
             numbers of the supervision that are out of range.
     """
-    report = progress or (lambda _: None)
+    report = notes_to(progress)
     target = Path(folder).absolute()
     require_free(target, overwrite=overwrite, discard_changes=discard_changes)
     interface = interface_of(mpc, name, latest)

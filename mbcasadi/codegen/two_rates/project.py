@@ -126,9 +126,11 @@ class TwoRatesProject:
             CompilerError: no compiler, or it failed.
             ProblemError: a negative tolerance.
         """
-        path = self.build().path if library is None else Path(library)
-        law = self.manifest["parts"]["law"]
-        return replay(law, path, Path(log), tolerance, self.progress)
+
+        def compiled() -> Path:
+            return self.build().path if library is None else Path(library)
+
+        return replay(self.manifest["parts"]["law"], compiled, Path(log), tolerance, self.progress)
 
     @checked
     def build_mujoco_plugin(

@@ -1,5 +1,6 @@
 """Inverse dynamics within torque limits and friction cones, for any constrained mechanism."""
 
+import logging
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -38,10 +39,13 @@ from mbcasadi.control.inverse_dynamics.viability import Viability
 from mbcasadi.description import Controller
 from mbcasadi.description.status import Status
 from mbcasadi.errors import ProblemError
+from mbcasadi.progress import logged_time
 from mbcasadi.qp.solver import candidate_fun, controller_fun, solution_fun
 from mbcasadi.readable_signatures import readable_fields
 from mbcasadi.shapes import require_name
 from mbcasadi.short_text import summarised
+
+_log = logging.getLogger(__name__)
 
 
 @summarised
@@ -214,13 +218,14 @@ class InverseDynamicsQP(Setup):
     @cached_property
     def controller(self) -> Controller:
         """The controller as data, for export, plant and report."""
-        monitor = monitor_fun(self._candidate, self._inspect)
-        data = controller_data(self, self.stages, self.function, self.z0, monitor)
-        return replace(
-            data,
-            secondary=secondary_rows(self, self._inspect, self.z0),
-            monitor_stages=monitor_stages(self.stages.qp, self._inspect, self.stages.unknowns),
-        )
+        with logged_time(_log, "building the equations of '%s'", self.name):
+            monitor = monitor_fun(self._candidate, self._inspect)
+            data = controller_data(self, self.stages, self.function, self.z0, monitor)
+            return replace(
+                data,
+                secondary=secondary_rows(self, self._inspect, self.z0),
+                monitor_stages=monitor_stages(self.stages.qp, self._inspect, self.stages.unknowns),
+            )
 
     @cached_property
     def _inspect(self) -> ca.Function:

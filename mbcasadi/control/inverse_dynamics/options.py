@@ -50,7 +50,8 @@ from mbcasadi.control.limits.loop_force_limits import LoopForceLimits
 from mbcasadi.control.limits.predicted_motion import PlannedMotion
 from mbcasadi.control.limits.soft_limits import SoftLimit
 from mbcasadi.control.safe_output.safe_output import FALLBACKS, memory_size
-from mbcasadi.control.tasks.reference import Slices, fill_reference, hold_by_task, merged
+from mbcasadi.control.tasks.moving import Moving
+from mbcasadi.control.tasks.reference import Values, fill_reference, hold_by_task, merged
 from mbcasadi.control.tasks.task import Slot, Task
 from mbcasadi.control.tick.design import Design, Tick, WeighedForce
 from mbcasadi.control.tick.part import Bound, FollowedCoordinate, Part
@@ -349,16 +350,19 @@ class Setup(Design):
         return (*slots, *(force_slots(self) if self.force_reference else ()))
 
     @checked
-    def reference(self, values: Slices | None = None, /, **slices: ArrayLike) -> Array:
+    def reference(self, values: Values | None = None, /, **slices: ArrayLike | Moving) -> Array:
         """Return the reference (nref,) with these slices; the rest holds the model's first pose.
 
         Args:
             values: by name, `{"base.acceleration": [0, 0, 1]}`.
             slices: the same as keywords, with `_` for dots: `base_acceleration=[0, 0, 1]`.
 
+        A `Pose`, or a sample of a motion, goes by the name of its task: `hand=pose`.
+
         Raises:
             UnknownNameError: no such slice; the message lists those there are.
             ShapeError: a slice of a wrong size.
+            ProblemError: a pose for what has none.
         """
         return self.reference_at(initial_pose(self.system), merged(values, slices))
 
@@ -368,7 +372,7 @@ class Setup(Design):
         return pose_inputs(self.system, pose) | {"ref": self.reference_at(pose)}
 
     @checked
-    def reference_at(self, q: ArrayLike, values: Slices | None = None) -> Array:
+    def reference_at(self, q: ArrayLike, values: Values | None = None) -> Array:
         """Return the reference (nref,) that holds the pose q at rest, with these slices changed.
 
         Args:

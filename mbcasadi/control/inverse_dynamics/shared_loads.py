@@ -98,10 +98,16 @@ def share_loads(
         return problem, None
     size = _metric(design, sharing, scales)
     k, m = size.size, problem.on.numel()
-    found = undetermined(basis, problem.on[:k, 0], size)
-    left = _left(found.spread)
-    free = found.basis * scales.contact if sharing.kind == "free" else found.basis[:, :0]
-    preload = linalg.product(found.spread, type(left)(ca.DM(_preload(design, sharing, k))))
+    undetermined_part = undetermined(basis, problem.on[:k, 0], size)
+    left = _left(undetermined_part.spread)
+    free = (
+        undetermined_part.basis * scales.contact
+        if sharing.kind == "free"
+        else undetermined_part.basis[:, :0]
+    )
+    preload = linalg.product(
+        undetermined_part.spread, type(left)(ca.DM(_preload(design, sharing, k)))
+    )
     rows, contacts = problem.rows, problem.contacts
     of_shared = rows.C_lam[:, :k]
     C_lam = ca.horzcat(linalg.product(of_shared, left), rows.C_lam[:, k:])
@@ -113,16 +119,16 @@ def share_loads(
         lower=shift_bounds(rows.lower, moved) if sharing.preload else rows.lower,
         upper=shift_bounds(rows.upper, moved) if sharing.preload else rows.upper,
     )
-    nc3, own = contacts.of_lam.shape
+    nc3, of_contacts = contacts.of_lam.shape
     kind = type(contacts.of_lam)
-    of_lam = ca.horzcat(kind(nc3, m - own), contacts.of_lam)
-    if k > m - own:
+    of_lam = ca.horzcat(kind(nc3, m - of_contacts), contacts.of_lam)
+    if k > m - of_contacts:
         more = linalg.product(of_lam[:, :k], free)
         of_lam = ca.horzcat(linalg.product(of_lam[:, :k], left), of_lam[:, k:])
     else:
         more, of_lam = kind(nc3, free.shape[1]), contacts.of_lam
     contacts = replace(contacts, of_lam=of_lam, of_w=ca.horzcat(contacts.of_w, more))
-    shared = SharedLoads(found, free, preload)
+    shared = SharedLoads(undetermined_part, free, preload)
     return replace(problem, rows=rows, contacts=contacts), shared
 
 
@@ -153,8 +159,8 @@ class SharedLoads(NamedTuple):
             w: all unknowns beside p.
         """
         k, count = self.free.shape
-        own = lam[:k, 0] - linalg.product(self.part.spread, lam[:k, 0]) + self.preload
-        return own + linalg.product(self.free, w[w.numel() - count :, 0])
+        determined = lam[:k, 0] - linalg.product(self.part.spread, lam[:k, 0]) + self.preload
+        return determined + linalg.product(self.free, w[w.numel() - count :, 0])
 
 
 def _metric(design: Design, sharing: LoadSharing, scales: ProblemScales) -> Array:
@@ -165,13 +171,13 @@ def _metric(design: Design, sharing: LoadSharing, scales: ProblemScales) -> Arra
     )
     parts = [slice(*pair) for pair in itertools.pairwise(ends)]
     contacts = slice(nc + len(design.held_rows), m)
-    own = np.array(scales.rows)
+    sizes = np.array(scales.rows)
     for part in [*parts, contacts]:  # components of one force count alike
-        own[part] = np.sqrt(np.mean(own[part] ** 2)) if own[part].size else 1.0
-    usual = np.sqrt(np.mean(own**2)) if m else 1.0
-    own = np.where(own < IMMOVABLE * usual, usual, own)[: m if sharing.rows == "all" else nc]
+        sizes[part] = np.sqrt(np.mean(sizes[part] ** 2)) if sizes[part].size else 1.0
+    usual = np.sqrt(np.mean(sizes**2)) if m else 1.0
+    sizes = np.where(sizes < IMMOVABLE * usual, usual, sizes)[: m if sharing.rows == "all" else nc]
     if sharing.stiffness is None:
-        return own
+        return sizes
     named = _by_rows(design, "stiffness", sharing.stiffness, np.nan)
     if np.any(~(named > 0)):
         raise ProblemError(
@@ -179,7 +185,7 @@ def _metric(design: Design, sharing: LoadSharing, scales: ProblemScales) -> Arra
             f"{', '.join(design.equality_names)}"
         )
     roots = named**-0.5
-    return np.asarray(roots * np.sqrt(np.mean(own**2) / np.mean(roots**2)))
+    return np.asarray(roots * np.sqrt(np.mean(sizes**2) / np.mean(roots**2)))
 
 
 def _preload(design: Design, sharing: LoadSharing, k: int) -> Array:
@@ -195,10 +201,10 @@ def _by_rows(design: Design, label: str, values: Mapping[str, ArrayLike], missin
         require_name_of(design.system, "equality constraint", name, list(names))
     parts = []
     for name, size in zip(names, design.equality_sizes, strict=True):
-        given = real_array(label, values.get(name, missing))
-        if given.shape not in {(), (size,)}:
+        numbers = real_array(label, values.get(name, missing))
+        if numbers.shape not in {(), (size,)}:
             raise ProblemError(
-                f"{label} of '{name}': {given.size} numbers; expected one, or {size}"
+                f"{label} of '{name}': {numbers.size} numbers; expected one, or {size}"
             )
-        parts.append(np.broadcast_to(given, (size,)))
+        parts.append(np.broadcast_to(numbers, (size,)))
     return np.concatenate([np.zeros(0), *parts]).astype(float)

@@ -110,7 +110,7 @@ class Core:
         """Return the core with a safe output of `FALLBACKS`, or "law" and its Function."""
         f = self.function
         at_nan = f.call([ca.DM.nan(f.numel_in(i), 1) for i in range(f.n_in())])
-        core = dict(zip(CORE, at_nan, strict=True))  # at the authored pose at rest
+        core = dict(zip(CORE, at_nan, strict=True))  # at the initial pose at rest
         start = core["hold"]
         if kind == "zero":
             start = ca.vertcat(core["no_force"], ca.DM.zeros(self.safe.nu))
@@ -128,7 +128,7 @@ def no_force_at(system: System, q: ca.SX, v: ca.SX, period: float) -> ca.SX:
 
 
 def start_of(system: System, hold: ca.Function) -> ca.DM:
-    """Return load and own at the authored pose at rest, of a Function (inputs) → (hold)."""
+    """Return load and own at the initial pose at rest, of a Function (inputs) → (hold)."""
     pose, p = np.split(initial_pose(system), [moving_size(system)])
     others = {"q": ca.DM(pose), "mask": ca.DM(1.0), "p": ca.DM(p)}
     given = {name: value for name, value in others.items() if name in hold.name_in()}

@@ -13,7 +13,15 @@ from mbcasadi.argument_kinds import checked, require_fields
 from mbcasadi.control.law_interface.control_law import ControlLaw
 from mbcasadi.control.law_interface.control_solution import ControlSolution, solve_by_name
 from mbcasadi.control.law_interface.fallback import Core
-from mbcasadi.control.tasks.reference import Hold, Slices, fill_reference, hold_by_task, merged
+from mbcasadi.control.tasks.moving import Moving
+from mbcasadi.control.tasks.reference import (
+    Hold,
+    Slices,
+    Values,
+    fill_reference,
+    hold_by_task,
+    merged,
+)
 from mbcasadi.control.tasks.task import Slot, Task, tracked_rows
 from mbcasadi.description import TuningParameter
 from mbcasadi.errors import ProblemError
@@ -182,16 +190,19 @@ class Law(ControlLaw):
         return inputs if ref is None else inputs | {"ref": ref}
 
     @checked
-    def reference(self, values: Slices | None = None, /, **slices: ArrayLike) -> Array:
+    def reference(self, values: Values | None = None, /, **slices: ArrayLike | Moving) -> Array:
         """Return the reference with these slices, the default elsewhere; see `default`.
 
         Args:
             values: by name, `{"posture.q": [0.1, 0.2]}`.
             slices: the same as keywords, with `_` for dots: `posture_q=[0.1, 0.2]`.
 
+        A `Pose`, or a sample of a motion, goes by the name of its task: `hand=pose`.
+
         Raises:
             UnknownNameError: no such slice; the message lists those there are.
             ShapeError: a slice of a wrong size.
+            ProblemError: a pose for what has none.
         """
         default = self.default
         if default is None and self.hold is not None:
@@ -199,7 +210,7 @@ class Law(ControlLaw):
         return fill_reference(self.slots, merged(values, slices), default)
 
     @checked
-    def reference_at(self, q: ArrayLike, values: Slices | None = None) -> Array:
+    def reference_at(self, q: ArrayLike, values: Values | None = None) -> Array:
         """Return the reference that holds the pose q at rest, with these slices changed.
 
         Args:

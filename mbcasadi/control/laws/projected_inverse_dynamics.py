@@ -62,7 +62,7 @@ def projected_inverse_dynamics(
         options: see `LawOptions`.
 
     Raises:
-        ProblemError: the options do not fit, or the actuators miss a motion at the authored pose.
+        ProblemError: the options do not fit, or the actuators miss a motion at the initial pose.
     """
     motion = (kp, kd), damping, metric, options.tolerance
     theta, motion_at = motion_towards(system, coordinates, *motion)
@@ -88,7 +88,7 @@ def projected_inverse_dynamics(
 
 
 def _require_reach(system: System, metric: ArrayLike | None) -> None:
-    """Refuse a model whose actuators do not reach all of null(A) at its authored pose."""
+    """Refuse a model whose actuators do not reach all of null(A) at its initial pose."""
     if system.tree is None or not system.nu:
         return
     q0 = authored_pose(system)

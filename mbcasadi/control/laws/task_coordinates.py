@@ -176,7 +176,7 @@ def chosen_coordinates(
 
     Args:
         system: read from a model.
-        q: (nq,) closed pose, not a singular one; the authored pose by default.
+        q: (nq,) closed pose, not a singular one; the initial pose by default.
         among: names of the joints to choose from; all hinges and slides by default.
         metric: (nv, nv) weights of velocities; those of `law_interface/weights.py` by default.
 

@@ -225,28 +225,29 @@ class LimitedDistances:
     def representatives(self) -> tuple[GeometryContact, ...]:
         """A contact of each pair of geoms."""
         nearest = () if self.nearest is None else self.nearest.candidates
-        found = {(each.geom1, each.geom2): each for each in (*self.contacts, *nearest)}
-        return tuple(found.values())
+        by_geoms = {(each.geom1, each.geom2): each for each in (*self.contacts, *nearest)}
+        return tuple(by_geoms.values())
 
     @property
     def notes(self) -> dict[str, str]:
         """What is kept apart, for a report."""
-        found = {"distances": self.kept.text}
+        notes = {"distances": self.kept.text}
         if self.without_formula:
-            found["distances without a formula"] = ", ".join(self.without_formula)
-        return found
+            notes["distances without a formula"] = ", ".join(self.without_formula)
+        return notes
 
     def at(self, q: ca.SX, v: ca.SX) -> tuple[list[tuple[ca.SX, ca.SX, ca.SX]], Late | None]:
         """Return J (1, nv), gap and J̇ v of each row at a state, and what they know late."""
-        found = [
+        of_contacts = [
             (ca.SX(each.gap_jacobian(q)), each.gap(q)[0], each.gap_bias(q, v))
             for each in self.contacts
         ]
         if self.nearest is None:
-            return found, None
-        known, late = late_rows(self.nearest, (q, v))
+            return of_contacts, None
+        nearest, late = late_rows(self.nearest, (q, v))
         rows = range(self.nearest.rows)
-        return found + [(known.J[k, :], known.gap[k], known.bias[k]) for k in rows], late
+        of_nearest = [(nearest.J[k, :], nearest.gap[k], nearest.bias[k]) for k in rows]
+        return of_contacts + of_nearest, late
 
 
 def limited_distances(
@@ -265,18 +266,18 @@ def limited_distances(
             kept apart.
         ShapeError: `start` has the wrong size.
     """
-    found = contacts_of(system, limits.bodies)
+    touching = contacts_of(system, limits.bodies)
     if limits.pairs is not None:
         for name in limits.pairs:
-            require_name("pair", name, [contact.name for contact in found])
-        contacts = [contact for contact in found if contact.name in limits.pairs]
+            require_name("pair", name, [contact.name for contact in touching])
+        contacts = [contact for contact in touching if contact.name in limits.pairs]
         names = dict.fromkeys((contact.geom1, contact.geom2) for contact in contacts)
         kept = KeptPairs(tuple(names), (), 0)
     else:
-        kept = kept_pairs(system, found, used, criteria_of(system, limits))
+        kept = kept_pairs(system, touching, used, criteria_of(system, limits))
         pairs = set(kept.pairs)
-        contacts = [contact for contact in found if (contact.geom1, contact.geom2) in pairs]
-    without = [f"{pair.geom2} on {pair.geom1}" for pair in found.left_out]
+        contacts = [contact for contact in touching if (contact.geom1, contact.geom2) in pairs]
+    without = [f"{pair.geom2} on {pair.geom1}" for pair in touching.left_out]
     if not contacts and (without or limits.bodies is not None):
         why = f"; without a formula: {', '.join(without)}" if without else ""
         raise ProblemError(

@@ -69,17 +69,17 @@ class Machine:
     @cached_property
     def targets(self) -> dict[str, Array]:
         """(modes, n) what each mode names of each input, NaN for nothing."""
-        found = {name: np.full((len(self.modes), n), np.nan) for name, n in self.sizes.items()}
+        targets = {name: np.full((len(self.modes), n), np.nan) for name, n in self.sizes.items()}
         entries = [entry.name for entry in self.law.tuning]
         contacts = self.mask_names
         for k, mode in enumerate(self.modes.values()):
             for name, value in mode.tuning.items():
-                found["tuning"][k, entries.index(name)] = value
+                targets["tuning"][k, entries.index(name)] = value
             for name, is_on in mode.mask.items():
-                found["mask"][k, contacts.index(name)] = is_on
+                targets["mask"][k, contacts.index(name)] = is_on
             for name, values in mode.reference.items():
-                found["ref"][k, self.slices[name]] = np.ravel(values)
-        return found
+                targets["ref"][k, self.slices[name]] = np.ravel(values)
+        return targets
 
     @property
     def mask_names(self) -> tuple[str, ...]:
@@ -115,25 +115,25 @@ class Machine:
     @cached_property
     def measured(self) -> tuple[str, ...]:
         """Inputs of the law that conditions read."""
-        found: dict[str, None] = {}
+        names: dict[str, None] = {}
         for each in self.transitions:
             if isinstance(each.when, str):
-                found[each.when.partition(".")[0]] = None
+                names[each.when.partition(".")[0]] = None
             elif each.when is not None:
-                found |= dict.fromkeys(each.when.name_in())
-        return tuple(found)
+                names |= dict.fromkeys(each.when.name_in())
+        return tuple(names)
 
     def function(self) -> ca.Function:
         """Return (values of `when`, request, ref, tuning, mask, z) → (…, z_next, mode)."""
-        given = {name: ca.SX.sym(name, n) for name, n in self.sizes.items()}
+        inputs = {name: ca.SX.sym(name, n) for name, n in self.sizes.items()}
         when = ca.SX.sym("when", len(self.transitions))
         request, z = ca.SX.sym("request"), ca.SX.sym("z", self.z0.size)
-        known = ca.sum1(ca.fabs(z)) <= UNBOUNDED
-        z_now = ca.if_else(known, z, ca.DM(self.z0))
+        is_memory = ca.sum1(ca.fabs(z)) <= UNBOUNDED
+        z_now = ca.if_else(is_memory, z, ca.DM(self.z0))
         mode, time, fade = (z_now[k] for k in range(len(STATE)))
         begin = self._split(z_now[len(STATE) :])
         here = self._one_hot(mode)
-        before = self._values(given, here, begin, time, fade)
+        before = self._values(inputs, here, begin, time, fade)
         taken = self._taken(here, time, when, request)
         left = ca.sum1(ca.vertcat(*taken)) if taken else ca.SX(0)
         index = {name: k for k, name in enumerate(self.modes)}
@@ -146,14 +146,14 @@ class Machine:
             for name, entries in self.moved.items()
             if entries
         }
-        values = self._values(given, self._one_hot(mode), begin, time, fade)
+        values = self._values(inputs, self._one_hot(mode), begin, time, fade)
         z_next = ca.vertcat(mode, time + self.law.period, fade, *begin.values())
         return ca.Function(
             "sequence_of_modes",
-            [when, request, *given.values(), z],
+            [when, request, *inputs.values(), z],
             [*values.values(), z_next, mode],
-            ["when", "request", *given, "z"],
-            [*(f"next_{name}" for name in given), "z_next", "mode"],
+            ["when", "request", *inputs, "z"],
+            [*(f"next_{name}" for name in inputs), "z_next", "mode"],
             {"cse": True, "never_inline": True},
         )
 
@@ -162,17 +162,17 @@ class Machine:
 
     def _one_hot(self, mode: ca.SX) -> ca.SX:
         """Return (modes,) one for the mode; the first one where it is none."""
-        found = ca.vertcat(*(mode == k for k in range(len(self.modes))))
-        return found + ca.vertcat(1 - ca.sum1(found), ca.SX.zeros(len(self.modes) - 1))
+        is_mode = ca.vertcat(*(mode == k for k in range(len(self.modes))))
+        return is_mode + ca.vertcat(1 - ca.sum1(is_mode), ca.SX.zeros(len(self.modes) - 1))
 
     def _split(self, column: ca.SX) -> dict[str, ca.SX]:
         """Return what is remembered of each input, by name."""
-        found, start = {}, 0
+        parts, start = {}, 0
         for name, entries in self.moved.items():
             if entries:
-                found[name] = column[start : start + len(entries)]
+                parts[name] = column[start : start + len(entries)]
             start += len(entries)
-        return found
+        return parts
 
     def _taken(self, here: ca.SX, time: ca.SX, when: ca.SX, request: ca.SX) -> list[ca.SX]:
         """Return one for the first transition whose conditions hold, else zero."""
@@ -210,20 +210,20 @@ class Machine:
         w = s**3 * (10 - 15 * s + 6 * s**2)
         rate = 30 * (s * (1 - s)) ** 2 / length
         bend = 60 * s * (1 - s) * (1 - 2 * s) / length**2
-        found = {}
+        values = {}
         for name, x in given.items():
-            own = self._named(name, x, here)
-            y, entries = ca.SX(own), self.moved[name]
+            target = self._named(name, x, here)
+            y, entries = ca.SX(target), self.moved[name]
             if entries and name == "mask":
-                stays = ca.fmax(own[entries], begin[name])
-                y[entries] = ca.if_else(fades, stays, own[entries])
+                stays = ca.fmax(target[entries], begin[name])
+                y[entries] = ca.if_else(fades, stays, target[entries])
             elif entries:
-                blend = begin[name] + w * (own[entries] - begin[name])
-                y[entries] = ca.if_else(fades, blend, own[entries])
+                blend = begin[name] + w * (target[entries] - begin[name])
+                y[entries] = ca.if_else(fades, blend, target[entries])
             if entries and name == "ref":
-                y = self._with_rates(own, y, begin[name], (fades, w, rate, bend))
-            found[name] = y * x if name == "mask" else y
-        return found
+                y = self._with_rates(target, y, begin[name], (fades, w, rate, bend))
+            values[name] = y * x if name == "mask" else y
+        return values
 
     def _named(self, name: str, given: ca.SX, here: ca.SX) -> ca.SX:
         """Return (n,) what the mode names, else what is given; of a mask, else one."""

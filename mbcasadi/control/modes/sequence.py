@@ -63,9 +63,9 @@ class SequencedLaw:
 
     def example_inputs(self) -> dict[str, Array]:
         """Return inputs of the law from which it can run, where it knows any."""
-        given = self.law.example_inputs() if isinstance(self.law, HasExample) else {}
+        of_law = self.law.example_inputs() if isinstance(self.law, HasExample) else {}
         names = self.function.name_in()
-        return {n: x for n, x in given.items() if n in names and n not in ("z", "tuning")}
+        return {n: x for n, x in of_law.items() if n in names and n not in ("z", "tuning")}
 
 
 @checked
@@ -106,12 +106,12 @@ def sequence(
 def _slices(law: Controller) -> dict[str, slice]:
     """Return the slices of the reference: components `<task>.<quantity>.<entry>` in a row."""
     signal = next((s for s in law.inputs if s.name == "ref"), None)
-    found: dict[str, slice] = {}
+    slices: dict[str, slice] = {}
     for k, component in enumerate(() if signal is None else signal.components):
         name = ".".join(component.split(".")[:2])
-        place = found.get(name, slice(k, k))
-        found[name] = slice(place.start, k + 1)
-    return found
+        place = slices.get(name, slice(k, k))
+        slices[name] = slice(place.start, k + 1)
+    return slices
 
 
 @dataclass(frozen=True)
@@ -134,42 +134,43 @@ class _Whole(BehindFront):
     def tuning(self) -> tuple[TuningParameter, ...]:
         """Entries of the whole: those of the law, then the request."""
         most = self.machine.requests
-        own = (TuningParameter(REQUEST, 0.0, 0.0, float(most)),) if most else ()
-        return (*self.law.tuning, *own)
+        request = (TuningParameter(REQUEST, 0.0, 0.0, float(most)),) if most else ()
+        return (*self.law.tuning, *request)
 
     @cached_property
     def inputs(self) -> dict[str, Signal]:
         """Signals of the whole, by name, in their order."""
-        f, given = self.law.function, {s.name: s for s in self.law.inputs}
-        found = {name: given[name] for name in f.name_in()}
+        f, of_law = self.law.function, {s.name: s for s in self.law.inputs}
+        signals = {name: of_law[name] for name in f.name_in()}
         names, units = ([getattr(e, k) for e in self.tuning] for k in ("name", "unit"))
         if self.tuning:
-            found["tuning"] = Signal("tuning", tuple(names), tuple(units))
-        state = given["z"].components if "z" in given else ()
-        found["z"] = unitless_signal("z", (*self.machine.memory, *state))
-        known = [name for name in INPUTS if name in found]
-        return {n: x for n, x in found.items() if n not in INPUTS} | {n: found[n] for n in known}
+            signals["tuning"] = Signal("tuning", tuple(names), tuple(units))
+        state = of_law["z"].components if "z" in of_law else ()
+        signals["z"] = unitless_signal("z", (*self.machine.memory, *state))
+        usual = [name for name in INPUTS if name in signals]
+        others = {n: x for n, x in signals.items() if n not in INPUTS}
+        return others | {n: signals[n] for n in usual}
 
     @cached_property
     def outputs(self) -> dict[str, Signal]:
         """The same of the outputs."""
-        found = {s.name: s for s in self.law.outputs}
-        found["z_next"] = replace(self.inputs["z"], name="z_next")
-        first = {name: found.pop(name) for name in OUTPUTS if name in found}
-        return first | found | {"mode": unitless_signal("mode", ("mode",))}
+        signals = {s.name: s for s in self.law.outputs}
+        signals["z_next"] = replace(self.inputs["z"], name="z_next")
+        first = {name: signals.pop(name) for name in OUTPUTS if name in signals}
+        return first | signals | {"mode": unitless_signal("mode", ("mode",))}
 
     @cached_property
     def front(self) -> ca.Function:
         """(inputs of the whole) → (column): what the law is given, then memory and mode."""
         s, machine, f = self.symbols(), self.machine, self.machine.function()
         when = [self._when(each, s) for each in machine.transitions]
-        given = {name: s[name] for name in machine.sizes}
+        of_law = {name: s[name] for name in machine.sizes}
         request = ca.MX(0.0)
         if machine.requests:
-            request, given["tuning"] = s["tuning"][-1], s["tuning"][:-1]
-        given = {name: given[name] for name in machine.sizes}
+            request, of_law["tuning"] = s["tuning"][-1], s["tuning"][:-1]
+        of_law = {name: of_law[name] for name in machine.sizes}
         z = s["z"][: machine.z0.size]
-        column = ca.vertcat(*f.call([ca.vertcat(ca.MX(0, 1), *when), request, *given.values(), z]))
+        column = ca.vertcat(*f.call([ca.vertcat(ca.MX(0, 1), *when), request, *of_law.values(), z]))
         used = [name for name in s if name in (*machine.measured, *machine.sizes, "tuning", "z")]
         options = {"never_inline": True}
         return ca.Function(
@@ -179,9 +180,9 @@ class _Whole(BehindFront):
     def _when(self, each: Transition, s: Symbols) -> ca.MX:
         """Return the value that a transition compares, zero where there is none."""
         if isinstance(each.when, str):
-            found = entry_of(self.law, each.when)
-            assert found is not None  # `require_known` has looked
-            return s[found[0]][found[1]]
+            entry = entry_of(self.law, each.when)
+            assert entry is not None  # `require_known` has looked
+            return s[entry[0]][entry[1]]
         if each.when is None:
             return ca.MX(0.0)
         return each.when.call([s[name] for name in each.when.name_in()])[0]

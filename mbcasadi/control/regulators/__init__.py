@@ -12,6 +12,7 @@ from mbcasadi.control.regulators.discrete import discretize
 from mbcasadi.control.regulators.equilibrium import Equilibrium
 from mbcasadi.control.regulators.equilibrium import equilibrium as equilibrium
 from mbcasadi.control.regulators.feedback import feedback as feedback
+from mbcasadi.control.regulators.from_state_space import feedback_from_ss
 from mbcasadi.control.regulators.horizon import (
     finite_horizon_gains,
     finite_horizon_lqr,
@@ -31,6 +32,7 @@ from mbcasadi.control.regulators.multiplier_form import (
     descriptor_form,
     reduce_descriptor,
 )
+from mbcasadi.control.regulators.named_matrices import NamedMatrices
 from mbcasadi.control.regulators.pole_placement import pole_placement, poles_gain
 from mbcasadi.control.regulators.riccati import Filter, Regulator
 from mbcasadi.control.regulators.time_varying import discretize_along, linearize_along
@@ -45,11 +47,13 @@ __all__ = [
     "LoopMargin",
     "Margins",
     "Mode",
+    "NamedMatrices",
     "Observability",
     "Regulator",
     "descriptor_form",
     "discretize",
     "discretize_along",
+    "feedback_from_ss",
     "finite_horizon_gains",
     "finite_horizon_lqr",
     "gain_in_full_coordinates",

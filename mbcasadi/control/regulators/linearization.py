@@ -14,6 +14,7 @@ two products.
 """
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -21,6 +22,7 @@ from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked
 from mbcasadi.control.regulators.equilibrium import Equilibrium
+from mbcasadi.control.regulators.named_matrices import NamedMatrices, input_names, state_names
 from mbcasadi.control.regulators.operating_point import (
     Array,
     Place,
@@ -44,6 +46,9 @@ from mbcasadi.shapes import column, require_share
 from mbcasadi.short_text import summarised
 from mbcasadi.system import System, evaluate
 from mbcasadi.system.parametric import at_model_values
+
+STILL = 1e-6
+"""Largest drift of a point at rest, in the model's own rates and lengths."""
 
 
 @summarised
@@ -195,6 +200,56 @@ class Linearization:
             UnknownNameError: the Function has an input other than q and v.
         """
         return output_matrix(self, output)
+
+    @checked
+    def matrices(self, output: ca.Function | None = None) -> NamedMatrices:
+        """Return A, B, C, D with the names of states, inputs and outputs.
+
+        Args:
+            output: (q, [v]) → (y), such as `encoders(system, joints)`; x itself by default.
+
+        Raises:
+            UnknownNameError: the Function has an input other than q and v.
+        """
+        states, C = state_names(self.system, self.Z_q, self.Z_v), np.eye(self.nx)
+        outputs = states
+        if output is not None:
+            C = output_matrix(self, output)
+            outputs = tuple(f"{output.name_out(0)}[{k}]" for k in range(len(C)))
+        return NamedMatrices(
+            A=self.dfdx,
+            B=self.dfdu,
+            C=C,
+            D=np.zeros((len(C), self.nu)),
+            states=states,
+            inputs=input_names(self.system),
+            outputs=outputs,
+            period=self.period,
+        )
+
+    @checked
+    def to_ss(self, output: ca.Function | None = None) -> Any:
+        """Return `matrices` as a `control.StateSpace` of python-control.
+
+        A gain that is designed for it goes to `feedback`, a whole controller to `feedback_from_ss`.
+
+        Args:
+            output: as in `matrices`.
+
+        Raises:
+            MissingExtraError: python-control is not installed.
+            ProblemError: the operating point does not rest, which a `StateSpace` cannot say.
+            UnknownNameError: as in `matrices`.
+        """
+        rate = self.system.scales.rate
+        size = np.r_[np.full(self.n_q, rate), np.full(self.n_v, rate**2), np.full(self.n_a, rate)]
+        drift = np.abs(self.drift) / (size * (self.period or 1.0))
+        if drift.max(initial=0.0) > STILL:
+            raise ProblemError(
+                f"'{self.system.name}' does not rest where it was linearised; expected an "
+                "equilibrium, or matrices(), which leaves the drift to you"
+            )
+        return self.matrices(output).to_ss()
 
 
 @checked

@@ -4,7 +4,7 @@
     u = load + own                             afterwards, see `holding_command.py`,
 
 clipped to the limits. Both terms come from the last accepted measurement (finite, quaternions not
-degenerate, loops closed), before the first one from the authored pose at rest:
+degenerate, loops closed), before the first one from the initial pose at rest:
 
 - `load` follows the measured pose as long as it is accepted,
 - `own` of a servo is the length measured last while the command was still fresh: afterwards the
@@ -47,7 +47,7 @@ UNSEEN = 1e6
 DESCRIPTIONS = {
     "safe": "the last solved command while it is young, then each actuator holds",
     "hold": "the last solved command",
-    "zero": "zero actuator force, at the authored pose after bad input",
+    "zero": "zero actuator force, at the initial pose after bad input",
     "law": "that of a Function",
 }
 
@@ -67,7 +67,7 @@ class SafeOutput:
         names: of the actuators.
         u_min, u_max: (nu,) limits.
         motors: (nu,) one where `own` is a damping, zero where it is a length.
-        start: (2 nu,) load and own at the authored pose; of the kinds "zero" and "law" their
+        start: (2 nu,) load and own at the initial pose; of the kinds "zero" and "law" their
             command there, and zeros.
         period: sample time, s.
     """
@@ -126,7 +126,7 @@ class SafeOutput:
 
     @property
     def constant(self) -> Array:
-        """The command (nu,) at the authored pose at rest."""
+        """The command (nu,) at the initial pose at rest."""
         load, own = np.split(self.start, 2)
         return np.asarray(np.clip(load + own, self.u_min, self.u_max))
 
@@ -139,7 +139,7 @@ class SafeOutput:
             z: the state, of any content.
             offered: `HoldingCommand` of this tick's measurement, load then own; for "zero" and a
                 Function the safe output itself; no rows for "hold". Where it is not finite, or
-                "zero" lacks a measurement, it is that of the authored pose.
+                "zero" lacks a measurement, it is that of the initial pose.
             measured: whether the measurement is accepted.
             solved: whether the tick has a solution.
             u: (nu,) its command, of any content where it has none.
@@ -233,7 +233,7 @@ class SafeOutput:
 
 
 def finite_start(start: ca.DM) -> Array:
-    """Return load and own (2 nu,), zero where the authored pose gives none."""
+    """Return load and own (2 nu,), zero where the initial pose gives none."""
     column = np.asarray(start.full()).ravel()
     return np.where(np.isfinite(column), column, 0.0)
 

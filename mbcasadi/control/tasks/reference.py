@@ -1,10 +1,12 @@
 """A controller's reference by the names of its slices."""
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mbcasadi.control.tasks.moving import Moving, fill_moving
 from mbcasadi.control.tasks.task import Slot, Task
 from mbcasadi.description import Signal
 from mbcasadi.errors import ProblemError, ShapeError
@@ -14,6 +16,11 @@ from mbcasadi.system import System
 Array = NDArray[np.float64]
 Slices = Mapping[str, ArrayLike]
 """Values of slices of the reference by their names; a name may have `_` in the place of dots."""
+
+Values = Mapping[str, ArrayLike | Moving]
+"""Slices, or poses and samples of motions by the names of their tasks."""
+
+V = TypeVar("V")
 
 Hold = Callable[[Array], Slices]
 """From a pose (nq,) to the slices that hold it at rest; those that are left out are zero."""
@@ -32,19 +39,23 @@ def slot_signal(slots: Sequence[Slot]) -> Signal:
 
 
 def fill_reference(
-    slots: Sequence[Slot], values: Slices, default: ArrayLike | None = None
+    slots: Sequence[Slot], values: Values, default: ArrayLike | None = None
 ) -> Array:
     """Return the reference with these slices, the default or zero elsewhere.
 
     Raises:
         UnknownNameError: no such slice; the message lists those there are.
         ShapeError: a slice of a wrong size.
+        ProblemError: a pose for what has none.
     """
     places = slot_slices(slots)
     names = slice_names(places)
     size = sum(slot.size for slot in slots)
     ref = np.zeros(size) if default is None else np.array(default, dtype=float)
     for name, value in values.items():
+        if isinstance(value, Moving):
+            fill_moving(ref, slots, name, value)
+            continue
         require_name("slice of the reference", name, list(places), also=names)
         entries, place = real_array(f"reference {name}", value).ravel(), places[names[name]]
         if entries.size != place.stop - place.start:
@@ -60,7 +71,7 @@ def slice_names(places: Mapping[str, slice]) -> dict[str, str]:
     return {name.replace(".", "_"): name for name in places} | {name: name for name in places}
 
 
-def merged(values: Slices | None, slices: Slices) -> Slices:
+def merged(values: Mapping[str, V] | None, slices: Mapping[str, V]) -> Mapping[str, V]:
     """Return the slices of a mapping and of keywords together.
 
     Raises:

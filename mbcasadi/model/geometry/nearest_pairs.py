@@ -82,16 +82,16 @@ def bounds_fun(tree: RigidTree, pairs: Sequence[tuple[Geom, Geom]]) -> ca.Functi
     places = ca.densify(ca.vertcat(*(ca.horzcat(p.T, ca.vec(R).T) for p, R in poses)))
     placed = ca.Function("places", [q], [places], {"cse": True, "never_inline": True})
     at = ca.MX.sym("q", tree.nq)
-    known = placed(at)
-    bounds = _bounds(known, [shape_of(geom) for geom in geoms], indices, _are_planes(geoms))
-    return ca.Function("bounds", [at], [bounds, known], ["q"], ["bounds", "places"])
+    places_now = placed(at)
+    bounds = _bounds(places_now, [shape_of(geom) for geom in geoms], indices, _are_planes(geoms))
+    return ca.Function("bounds", [at], [bounds, places_now], ["q"], ["bounds", "places"])
 
 
 def shape_of(geom: Geom) -> Summands:
     """Return the summands of a geom; a plane has none of any size."""
-    found = summands(geom) if geom.kind != "plane" else _plane()
-    assert found is not None  # of other kinds there is no pair
-    return found
+    shape = summands(geom) if geom.kind != "plane" else _plane()
+    assert shape is not None  # of other kinds there is no pair
+    return shape
 
 
 def _plane() -> Summands:
@@ -155,20 +155,20 @@ def _rows_function(
     points = ca.MX(ca.DM(np.array([np.ravel(x, "F") for x in padded])))
     rows = distance_rows(tree.nv, padded[0].shape[1], SETS)
     chosen = [ca.vertcat(each, ca.repmat(each[-1], -count % SETS)) for each in chosen]
-    found = []
+    results_of_sets = []
     for start in range(0, count, SETS):
-        own = [each[start : start + SETS] for each in chosen]
+        places = [each[start : start + SETS] for each in chosen]
         inputs = [
-            *(motions[k, :] for k in own),
-            ca.horzcat(*(sizes[k, :] for k in own)),
-            _points_of_pairs(points, own),
-            _sharpness(shapes, own, smoothing),
-            ca.MX(ca.DM(planes))[own[0]],
-            moves[own[1], :] - moves[own[0], :],
+            *(motions[k, :] for k in places),
+            ca.horzcat(*(sizes[k, :] for k in places)),
+            _points_of_pairs(points, places),
+            _sharpness(shapes, places, smoothing),
+            ca.MX(ca.DM(planes))[places[0]],
+            moves[places[1], :] - moves[places[0], :],
             axes,
         ]
-        found.append(rows.call(inputs))
-    results = [ca.vertcat(*each)[:count, :] for each in zip(*found, strict=True)]
+        results_of_sets.append(rows.call(inputs))
+    results = [ca.vertcat(*each)[:count, :] for each in zip(*results_of_sets, strict=True)]
     return ca.Function("nearest_rows", [motions, axes], results, {"never_inline": True})
 
 

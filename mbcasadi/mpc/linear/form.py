@@ -130,16 +130,16 @@ class StagewiseForm:
 
     def _stage(self, k: int, theta: ca.MX) -> tuple[SparseStage, "_Rows"]:
         """Return a stage and its rows: over (x, last, u, further), where a lasting u is `last`."""
-        problem, (n, held, nu, extra) = self.problem, self._sizes
+        problem, (n, n_held, nu, extra) = self.problem, self._sizes
         if k == problem.horizon:
             return self._end(theta)
         begins = problem.blocks[k] not in problem.blocks[:k]
-        unknowns = np.eye(n + held + nu + extra)
-        u, change = unknowns[n + held :][:nu], np.hstack([np.zeros((nu, n)), -np.eye(nu, held)])
+        unknowns = np.eye(n + n_held + nu + extra)
+        u, change = unknowns[n + n_held :][:nu], np.hstack([np.zeros((nu, n)), -np.eye(nu, n_held)])
         change = np.hstack([change, np.eye(nu, nu + extra)])
         if not begins:
-            unknowns[n + held : n + held + nu] = unknowns[n : n + held]
-            unknowns = np.delete(unknowns, range(n + held, n + held + nu), axis=1)
+            unknowns[n + n_held : n + n_held + nu] = unknowns[n : n + n_held]
+            unknowns = np.delete(unknowns, range(n + n_held, n + n_held + nu), axis=1)
             u, change = u @ unknowns, change @ unknowns
         rows = _Rows()
         if begins:
@@ -155,38 +155,38 @@ class StagewiseForm:
         H = x.T @ problem.Q @ x + u.T @ problem.R @ u + change.T @ problem.S @ change
         h = -ca.DM(x.T @ problem.Q) @ self._reference(theta, max(k, 1))
         h -= ca.DM(u.T @ problem.R) @ theta[parameters_of(problem).s]
-        interval = _interval(H, h, np.vstack([motion @ unknowns, u[:held]]), rows, n + held)
-        drifting = replace(interval, d=ca.DM(np.append(drift, np.zeros(held))))
+        interval = _interval(H, h, np.vstack([motion @ unknowns, u[:n_held]]), rows, n + n_held)
+        drifting = replace(interval, d=ca.DM(np.append(drift, np.zeros(n_held))))
         equal = self._equations()
         of_unknowns = None if equal is None else equal @ unknowns
         return SparseStage(drifting, rows.bounded(), of_unknowns), rows
 
     def _motion(self, k: int) -> tuple[Array, Array]:
         """Return the next coordinates over all unknowns, and their drift."""
-        (n, held, nu, _), at = self._sizes, self.mechanism
+        (n, n_held, nu, _), at = self._sizes, self.mechanism
         if at is None:
             A, B, drift = self.problem.model.interval(k)
-            return np.hstack([A, np.zeros((n, held)), B]), drift
+            return np.hstack([A, np.zeros((n, n_held)), B]), drift
         nv, nc = at.of_lam.shape
         of_state = np.eye(n) + np.hstack([np.zeros((n, nv)), at.hold[:, :nv]])
-        none = np.zeros((n, held + nu)), np.zeros((n, nc))
+        none = np.zeros((n, n_held + nu)), np.zeros((n, nc))
         return np.hstack([of_state, none[0], at.hold[:, nv:], none[1]]), np.zeros(n)
 
     def _equations(self) -> Array | None:
         """Return the rows of the accelerations and multipliers over all unknowns."""
-        (n, held, nu, _), at = self._sizes, self.mechanism
+        (n, n_held, nu, _), at = self._sizes, self.mechanism
         if at is None:
             return None
         nv, nc = at.of_lam.shape
         rows, idle = _independent(at.rows), null(at.of_lam, DESCRIPTOR_RANK_TOL).T
-        before = n + held + nu
-        of_state = np.hstack([at.of_state, np.zeros((nv, held)), at.of_u, -np.eye(nv), at.of_lam])
+        before = n + n_held + nu
+        of_state = np.hstack([at.of_state, np.zeros((nv, n_held)), at.of_u, -np.eye(nv), at.of_lam])
         of_rows = np.hstack([np.zeros((len(rows), before)), rows, np.zeros((len(rows), nc))])
         return np.vstack([of_state, of_rows, np.hstack([np.zeros((len(idle), before + nv)), idle])])
 
     def _end(self, theta: ca.MX) -> tuple[SparseStage, "_Rows"]:
-        problem, (n, held, _, _), rows = self.problem, self._sizes, _Rows()
-        x = np.eye(n, n + held)
+        problem, (n, n_held, _, _), rows = self.problem, self._sizes, _Rows()
+        x = np.eye(n, n + n_held)
         for output in problem.outputs:
             if not np.any(output.D):
                 rows.add_output(problem.horizon, output.C @ x, output)
@@ -195,7 +195,7 @@ class StagewiseForm:
             names = [RowName(f"terminal{i}", problem.horizon) for i in range(len(of_x))]
             rows.add(names, of_x, np.tile([-np.inf, 1.0], (len(of_x), 1)))
         h = -ca.DM(x.T @ problem.P) @ self._reference(theta, problem.horizon)
-        interval = _interval(x.T @ problem.P @ x, h, np.eye(n + held), rows, n + held)
+        interval = _interval(x.T @ problem.P @ x, h, np.eye(n + n_held), rows, n + n_held)
         return SparseStage(interval, rows.bounded()), rows
 
 

@@ -96,9 +96,9 @@ def optimal_control_problem(
     N, stepped = require_horizon(horizon), system
     first, lengths = _lengths(N, period)
     h = first if lengths is None else None
-    own = _stage_parts(parts, first)
-    disturbed = any(part.disturbs for part in own)
-    if disturbed and any(part.has_forces for part in own):
+    stage_parts = _stage_parts(parts, first)
+    disturbed = any(part.disturbs for part in stage_parts)
+    if disturbed and any(part.has_forces for part in stage_parts):
         raise ProblemError(f"{name}: StageForces has no disturbance; give its law an observer")
     if isinstance(step, SemiImplicitStep):
         stepped = step.system(system, h)
@@ -109,14 +109,14 @@ def optimal_control_problem(
         motion = partial(motion_fun, system, step.treatment)
         require_no_activation(system)
     variables = stage_symbols(system) if symbols is None else symbols
-    of_parts = [slot for part in own for slot in part.slots(system)]
+    of_parts = [slot for part in stage_parts for slot in part.slots(system)]
     of_parts += [] if lengths is None else [Slot(STEP, (STEP,), ("s",))]
-    slots = slots_of(system, any(part.has_setpoint for part in own), of_parts, variables)
-    unknowns = [name for part in own for name in part.unknowns(system)]
-    has_changes = any(part.has_changes for part in own)
+    slots = slots_of(system, any(part.has_setpoint for part in stage_parts), of_parts, variables)
+    unknowns = [name for part in stage_parts for name in part.unknowns(system)]
+    has_changes = any(part.has_changes for part in stage_parts)
     steps = StageMotion(motion, stepped.at_end, disturbed, first, lengths is not None)
     stage = Stage(system, slots, variables, has_changes, unknowns, steps, tunable)
-    terms = [part.terms(stage) for part in own]
+    terms = [part.terms(stage) for part in stage_parts]
     stage.close_tuning()
     root = np.sqrt(first) if lengths is None else ca.sqrt(stage.step)
     running = [root * r for each in terms for r in each.running]
@@ -210,20 +210,20 @@ class _Row(StagePart):
 
 def _stage_parts(parts: Sequence[ProblemPart], period: float) -> list[StagePart]:
     """Return the parts as those of a stage, and what holds without being named."""
-    own = list[StagePart]()
+    stage_parts = list[StagePart]()
     for part in parts:
         if isinstance(part, Task):
-            own.append(TaskCost(part))
+            stage_parts.append(TaskCost(part))
         elif isinstance(part, Bounded):
-            own.append(_Row(part))
+            stage_parts.append(_Row(part))
         elif isinstance(part, StagePart):
-            own.append(part)
+            stage_parts.append(part)
     limits = tuple(part for part in parts if isinstance(part, Part))
-    own += [StageLimits(limits, period)] if limits else []
-    scheduled = any(isinstance(part, (ContactSchedule, ContactLanding)) for part in own)
-    with_forces = any(part.has_forces for part in own)
-    own += [] if with_forces else [ActuatorBounds()]
-    return [*own, *([] if scheduled else [ContactSchedule()])]
+    stage_parts += [StageLimits(limits, period)] if limits else []
+    scheduled = any(isinstance(part, (ContactSchedule, ContactLanding)) for part in stage_parts)
+    with_forces = any(part.has_forces for part in stage_parts)
+    stage_parts += [] if with_forces else [ActuatorBounds()]
+    return [*stage_parts, *([] if scheduled else [ContactSchedule()])]
 
 
 class _StackedRows(NamedTuple):
@@ -244,7 +244,7 @@ def _stack_rows(terms: Sequence[StageTerms], *, at_end: bool) -> _StackedRows:
     """Return the rows of the last sample, or of all others."""
     kind, values, names = "end" if at_end else "path", list[ca.SX](), list[str]()
     limits, penalties = [np.empty((0, 2))], [np.empty((0, 2))]
-    given, slopes = dict[int, tuple[float, float]](), list[ca.SX | None]()
+    bounds_given, slopes = dict[int, tuple[float, float]](), list[ca.SX | None]()
     rows = [(i, row, each) for each in terms for i, row in enumerate(each.rows)]
     chosen = [x for x in rows if x[1].at_end == at_end]
     for k, (place, row, each) in enumerate(chosen):
@@ -254,14 +254,14 @@ def _stack_rows(terms: Sequence[StageTerms], *, at_end: bool) -> _StackedRows:
             np.broadcast_to(real_array(name, end).ravel(), n) for end in (row.lower, row.upper)
         ]
         if place in each.given:
-            given |= {len(names) + j: each.given[place] for j in range(n)}
+            bounds_given |= {len(names) + j: each.given[place] for j in range(n)}
         limits.append(bounds(name, np.column_stack(sides), n))
         penalties.append(penalties_of(name, row.linear_penalty, row.quadratic_penalty, limits[-1]))
         names += [name] if n == 1 else [f"{name}[{j}]" for j in range(n)]
         values.append(value)
         slopes.append(each.slopes.get(place))
     penalty = np.vstack(penalties)
-    return _StackedRows(values, np.vstack(limits), penalty, tuple(names), given, slopes)
+    return _StackedRows(values, np.vstack(limits), penalty, tuple(names), bounds_given, slopes)
 
 
 def _within(name: str, parts: Sequence[Array | None], size: int) -> Array:

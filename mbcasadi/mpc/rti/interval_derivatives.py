@@ -51,20 +51,20 @@ def by_tangents(form: MotionForm, x: ca.MX, u: ca.MX, p: ca.MX, x_next: ca.MX) -
     What depends on accelerations does so by the rates b⁺ at the end of the interval,
     `δa = (δb⁺ - δv) / h`: few numbers for each row, where by (u, δx) all would be some.
     """
-    h, found = form.length(p), dict(zip(DERIVATIVES, form.derivatives(x, u, p), strict=True))
-    nv, nu = found["a"].shape[0], u.shape[0]
+    h, derivatives = form.length(p), dict(zip(DERIVATIVES, form.derivatives(x, u, p), strict=True))
+    nv, nu = derivatives["a"].shape[0], u.shape[0]
     nx = form.tangent.size2_out(0)
     rates = nx - 2 * nv
-    by_v = ca.DM.eye(nv) + h * found["a_v"]
+    by_v = ca.DM.eye(nv) + h * derivatives["a_v"]
     F = ca.vertcat(
-        ca.horzcat(h * found["a_u"], h * found["a_q"], by_v, ca.MX(nv, rates)),
+        ca.horzcat(h * derivatives["a_u"], h * derivatives["a_q"], by_v, ca.MX(nv, rates)),
         ca.horzcat(ca.DM.eye(nu), ca.DM(nu, nx))[:rates, :],
     )
-    x_end = reached(form, x, u, found["a"], h)
+    x_end = reached(form, x, u, derivatives["a"], h)
     gap = form.gap(x_next, x_end)
     d_b = gap[nv:]
-    given = [] if form.step_row is None else [h]
-    Phi, Gamma = form.turns.call([_rates(x_end, nv, rates), *given])
+    length = [] if form.step_row is None else [h]
+    Phi, Gamma = form.turns.call([_rates(x_end, nv, rates), *length])
     moved = h * d_b[:nv]
     for k, first in enumerate(form.rotations):
         block = ca.reshape(Gamma[9 * k : 9 * k + 9], 3, 3).T
@@ -75,10 +75,10 @@ def by_tangents(form: MotionForm, x: ca.MX, u: ca.MX, p: ca.MX, x_next: ca.MX) -
         ("r", "J", form.residual, None),
         ("values", "D", form.path, form.path_slopes),
     ):
-        parts[key] = function(x, u, p, found["a"], found["lam"])
-        known = set() if slopes is None else set(slopes.sparsity_out(0).row())
-        inputs = [x, u, p, found["a"], found["lam"]]
-        by_x, by_u, by_a, by_lam[value] = _jacobians(function, known, inputs)
+        parts[key] = function(x, u, p, derivatives["a"], derivatives["lam"])
+        zero_rows = set() if slopes is None else set(slopes.sparsity_out(0).row())
+        inputs = [x, u, p, derivatives["a"], derivatives["lam"]]
+        by_x, by_u, by_a, by_lam[value] = _jacobians(function, zero_rows, inputs)
         along = by_x @ form.tangent(x)
         along = along if slopes is None else along + slopes(x, p)
         by_rates = by_a / h
@@ -87,7 +87,7 @@ def by_tangents(form: MotionForm, x: ca.MX, u: ca.MX, p: ca.MX, x_next: ca.MX) -
             by_u, along - before, by_rates, ca.MX(by_a.shape[0], rates), by_lam[value]
         )
     if any(J.nnz() for J in by_lam.values()):
-        lam = [found[f"lam_{key}"] for key in ("u", "q", "v")]
+        lam = [derivatives[f"lam_{key}"] for key in ("u", "q", "v")]
         F = ca.vertcat(F, ca.horzcat(*lam, ca.MX(lam[0].shape[0], rates)))
     else:
         for value in by_lam:

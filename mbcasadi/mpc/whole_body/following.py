@@ -78,8 +78,8 @@ class Following:
     @property
     def _motion_size(self) -> int:
         """Size of states, controls and lengths."""
-        ocp, given = self.ocp, self.ocp.lengths is not None
-        return (ocp.nx + ocp.nu + given) * ocp.horizon
+        ocp, has_lengths = self.ocp, self.ocp.lengths is not None
+        return (ocp.nx + ocp.nu + has_lengths) * ocp.horizon
 
     def function(self, name: str) -> ca.Function:
         """Return (plan, age, t, [f_measured]) → (ref, [mask])."""
@@ -119,12 +119,12 @@ class Following:
         force = inverse_dynamics(self.law.system.at())
         motion = forward_dynamics(system, derivatives=False)
         mask, still = mask_of_contacts(system, self.contacts, on), ca.MX.zeros(v.shape)
-        found = []
+        accelerations = []
         for rate, change in ((still, v), (v, a)):
-            known = {"q": p, "v": rate, "t": t, "mask": mask}
-            known["f"] = force(q=p, v=rate, a=change)["f"]
-            found.append(motion(**{key: known[key] for key in motion.name_in()})["a"])
-        return found[0], found[1]
+            inputs = {"q": p, "v": rate, "t": t, "mask": mask}
+            inputs["f"] = force(q=p, v=rate, a=change)["f"]
+            accelerations.append(motion(**{key: inputs[key] for key in motion.name_in()})["a"])
+        return accelerations[0], accelerations[1]
 
     def _on_at(self, plan: ca.MX, on: ca.MX, t: ca.MX, forces: ca.MX) -> ca.MX:
         """Return the contacts that the law has at t, s: those of the plan, and what is felt."""
@@ -184,12 +184,12 @@ class Following:
             tau = ca.fmax(ca.fmin(age + k * h - begins, span), 0)
             q_ref = moved(p_k, way_within(tau, span, v_k, a))
             a = a + back(q, v, q_ref, v_k + tau * a)
-            known = {"q": p, "v": v, "t": t + (k + 0.5) * h}
+            inputs = {"q": p, "v": v, "t": t + (k + 0.5) * h}
             if self.rule is not None:
                 on = self._on_at(plan, on, t + k * h, forces)
-            known["mask"] = mask_of_contacts(system, self.contacts, on)
-            known["f"] = force(q=p, v=v, a=a)["f"]
-            v = v + h * motion(**{key: known[key] for key in motion.name_in()})["a"]
+            inputs["mask"] = mask_of_contacts(system, self.contacts, on)
+            inputs["f"] = force(q=p, v=v, a=a)["f"]
+            v = v + h * motion(**{key: inputs[key] for key in motion.name_in()})["a"]
             p = moved(p, h * v)
             q = moved(p, -h / 2 * v)
         return [p if self.ocp.lengths is None else moved(q, length / 2 * v), v]
@@ -253,12 +253,12 @@ class Following:
         h = None if ocp.lengths is not None else ocp.period
         stepped = self.step.system(self.system, h)
         motion = motion_fun(stepped, self.step.treatment(h), disturbed=True)
-        known = {"q": x[:nq], "v": x[nq : nq + nv], "u": u[: self.system.nu], "t": time}
-        known["d"] = plan[self._motion_size : self._motion_size + nv]
-        known["step"] = ca.MX(length)
-        known["mask"] = mask_of_contacts(self.system, self.contacts, on)
-        found = motion(**{key: known[key] for key in motion.name_in()})
-        return known["q"], known["v"], found["a"], found["lam"], on
+        inputs = {"q": x[:nq], "v": x[nq : nq + nv], "u": u[: self.system.nu], "t": time}
+        inputs["d"] = plan[self._motion_size : self._motion_size + nv]
+        inputs["step"] = ca.MX(length)
+        inputs["mask"] = mask_of_contacts(self.system, self.contacts, on)
+        results = motion(**{key: inputs[key] for key in motion.name_in()})
+        return inputs["q"], inputs["v"], results["a"], results["lam"], on
 
     def _walk(self, plan: ca.MX) -> Walk:
         """Return the walk of a plan."""

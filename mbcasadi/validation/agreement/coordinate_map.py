@@ -31,8 +31,8 @@ class CoordinateMap(NamedTuple):
             return result
 
         q, v, u = self.q, self.v, self.u
-        known = at.u if u.size != at.u.size else back(at.u, u)
-        return Draw(back(at.q, q), back(at.v, v), known, at.act, back(at.q0, q), back(at.q1, q),
+        controls = at.u if u.size != at.u.size else back(at.u, u)
+        return Draw(back(at.q, q), back(at.v, v), controls, at.act, back(at.q0, q), back(at.q1, q),
                     back(at.dv, v))  # fmt: skip
 
     def to_second(self, axes: str, value: Array) -> Array:
@@ -56,20 +56,20 @@ def coordinate_map(first: Side, second: Side, coordinates: Coordinates) -> Coord
         ProblemError: the names do not say which is which.
     """
     pairs = _pairs(first, second, coordinates)
-    for own, other in pairs:
-        kinds = {own.kind, other.kind} - {""}
-        if own.sizes != other.sizes or len(kinds) > 1:
+    for block, other in pairs:
+        kinds = {block.kind, other.kind} - {""}
+        if block.sizes != other.sizes or len(kinds) > 1:
             raise ModelError(
-                f"coordinate {own.name!r} of {first.name} is a {own.kind or 'scalar'}, "
+                f"coordinate {block.name!r} of {first.name} is a {block.kind or 'scalar'}, "
                 f"{other.name!r} of {second.name} a {other.kind or 'scalar'}; expected joints of "
                 "one kind"
             )
     q = np.empty(second.sizes[0], dtype=np.int64)
     v = np.empty(second.sizes[1], dtype=np.int64)
-    for own, other in pairs:
-        nq, nv = own.sizes
-        q[other.q : other.q + nq] = own.q + np.arange(nq)
-        v[other.v : other.v + nv] = own.v + np.arange(nv)
+    for block, other in pairs:
+        nq, nv = block.sizes
+        q[other.q : other.q + nq] = block.q + np.arange(nq)
+        v[other.v : other.v + nv] = block.v + np.arange(nv)
     return CoordinateMap(q, v, _controls(first, second))
 
 

@@ -12,6 +12,7 @@ from mbcasadi.argument_kinds import checked, require_fields
 from mbcasadi.errors import ControllerError, ProblemError, SimulationError
 from mbcasadi.plant import Source
 from mbcasadi.platforms import usable_cores
+from mbcasadi.progress import Progress, ProgressReporter
 from mbcasadi.shapes import require_positive, require_whole
 from mbcasadi.validation.campaigns.case import Case, hash_of_cases
 from mbcasadi.validation.campaigns.kit import Kit
@@ -27,12 +28,7 @@ from mbcasadi.validation.campaigns.schedule import (
 )
 from mbcasadi.validation.campaigns.store import Store
 from mbcasadi.validation.campaigns.trials import Trials, stopped_outcome
-from mbcasadi.validation.closed_loop import (
-    Controllable,
-    Progress,
-    ProgressReporter,
-    run_loop,
-)
+from mbcasadi.validation.closed_loop import Controllable, run_loop
 from mbcasadi.validation.metrics import run_statistics
 from mbcasadi.validation.report import Report, ReportOptions
 from mbcasadi.validation.trial import Trial
@@ -261,6 +257,6 @@ def case_report(
             scenario=replace(trials.options, seed=case.plant_seed),
             period=None,
             fast=False,
-            sensors=trial.sensors and replace(trial.sensors, seed=case.seed),
+            sensors=trial.sensors and trial.sensors.of_case(case.seed, case.sensor_noise),
         )
         return run_trial(trials.law, model, alone, report)

@@ -29,10 +29,11 @@ class Case:
         disturbance: factor on the disturbance of the campaign.
         each_body: each body (geom, joint) draws its own error within `perturb`; else all of them
             have just this error.
+        sensor_noise: factor on noise, offsets and walks of the campaign's sensors.
 
     Raises:
         ProblemError: a delay or a seed that is no whole number of at least 0, an error of the
-            start that is negative or no number.
+            start or a factor of noise that is negative or no number.
         UnknownNameError, SimulationError: an error that `plant.perturb` refuses.
     """
 
@@ -42,11 +43,12 @@ class Case:
     start_error: float = 0.0
     disturbance: float = 1.0
     each_body: bool = True
+    sensor_noise: float = 1.0
 
     def __post_init__(self) -> None:
         require_fields(self)
         require_whole(0, delay=self.delay, seed=self.seed)
-        require_numbers(start_error=self.start_error)
+        require_numbers(start_error=self.start_error, sensor_noise=self.sensor_noise)
         require_errors(self.perturb, drawn=self.each_body)
         if not abs(self.disturbance) < float("inf"):
             raise ProblemError(f"disturbance = {self.disturbance}; expected a finite factor")
@@ -64,6 +66,7 @@ class Case:
             "delay": float(self.delay),
             "start_error": float(self.start_error),
             "disturbance": float(self.disturbance),
+            "sensor_noise": float(self.sensor_noise),
         }
 
     def to_json(self) -> str:
@@ -92,8 +95,9 @@ def cases(
     disturbances: Sequence[float] = (1.0,),
     *,
     each_body: bool = True,
+    sensor_noises: Sequence[float] = (1.0,),
 ) -> list[Case]:
-    """Return every combination of seeds, errors, delays and disturbances.
+    """Return every combination of seeds, errors, delays, disturbances and noise.
 
     Args:
         seeds: of the parameter errors and of the initial state.
@@ -102,15 +106,16 @@ def cases(
         start_errors: rad or m, largest error of each coordinate at the start.
         disturbances: factors on the campaign's disturbance.
         each_body: each body draws its own error within `perturbs`; else all have just these.
+        sensor_noises: factors on noise, offsets and walks of the campaign's sensors.
 
     Raises:
-        ProblemError: an error of the start that is negative or no number, a delay or a seed that is
-            no whole number.
+        ProblemError: an error of the start or a factor of noise that is negative or no number, a
+            delay or a seed that is no whole number.
     """
     return [
-        Case(seed, dict(perturb), delay, start_error, disturbance, each_body)
-        for perturb, delay, start_error, disturbance, seed in product(
-            perturbs, delays, start_errors, disturbances, seeds
+        Case(seed, dict(perturb), delay, start_error, disturbance, each_body, noise)
+        for perturb, delay, start_error, disturbance, noise, seed in product(
+            perturbs, delays, start_errors, disturbances, sensor_noises, seeds
         )
     ]
 
@@ -122,7 +127,8 @@ def hash_of_cases(plan: Sequence[Case]) -> str:
 
 Array = NDArray[np.float64]
 Design = Literal["monte_carlo", "sobol", "latin_hypercube", "grid", "saltelli"]
-OTHER_RANGES = ("delay", "start_error", "disturbance")
+OTHER_RANGES = ("delay", "start_error", "sensor_noise", "disturbance")
+NOT_NEGATIVE, FACTORS = OTHER_RANGES[:3], OTHER_RANGES[2:]
 
 
 @checked
@@ -144,7 +150,7 @@ def sampled_cases(
     Args:
         ranges: name → (lowest, highest): a parameter of `validate`'s `perturb` ("mass",
             "friction", …; relative), "delay" (ticks, whole), "start_error" (rad or m),
-            "disturbance" (factor).
+            "disturbance" or "sensor_noise" (factors).
         count: number of cases. "grid": n^d for d ranges; "saltelli": n (d + 2) with n a power of
             two, the design that the report's Sobol indices need.
         design: "monte_carlo", "sobol" (best with a power of two), "latin_hypercube", "grid" or
@@ -187,6 +193,7 @@ def at_point(usual: Case, seed: int, point: Mapping[str, float]) -> Case:
         delay=round(point.get("delay", usual.delay)),
         start_error=point.get("start_error", usual.start_error),
         disturbance=point.get("disturbance", usual.disturbance),
+        sensor_noise=point.get("sensor_noise", usual.sensor_noise),
     )
 
 

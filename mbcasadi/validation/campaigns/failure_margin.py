@@ -9,14 +9,15 @@ import numpy as np
 from mbcasadi.argument_kinds import checked
 from mbcasadi.errors import ProblemError
 from mbcasadi.plant import Source
+from mbcasadi.progress import ProgressReporter
 from mbcasadi.shapes import require_positive, require_whole
 from mbcasadi.short_text import summarised
 from mbcasadi.validation.campaigns.campaign import CampaignOptions, run_cases
-from mbcasadi.validation.campaigns.case import OTHER_RANGES, Case, at_point
+from mbcasadi.validation.campaigns.case import NOT_NEGATIVE, Case, at_point
 from mbcasadi.validation.campaigns.outcome import Outcome
 from mbcasadi.validation.campaigns.preparation import prepared
 from mbcasadi.validation.campaigns.trials import Trials
-from mbcasadi.validation.closed_loop import Controllable, ProgressReporter
+from mbcasadi.validation.closed_loop import Controllable
 from mbcasadi.validation.metrics.text import metric_text
 from mbcasadi.validation.report.pages import Plain, plain_data
 from mbcasadi.validation.trial import Trial
@@ -100,7 +101,7 @@ def margin(
         controller, model: as in `campaign`.
         trial: conditions of all runs; all bodies have its errors alike.
         over: a parameter of `perturb` ("mass", "friction", …; all bodies alike), "delay",
-            "start_error" or "disturbance" (factor).
+            "start_error", "disturbance" or "sensor_noise" (factors).
         largest: end of the scan, in the unit of the error; negative to search below zero.
         steps: sizes of the scan beside zero.
         tolerance: width of the bracket, in the unit of the error; 1 % of `largest` by default. For
@@ -114,7 +115,7 @@ def margin(
     require_whole(1, steps=steps)
     if not 0 < abs(largest) < np.inf:
         raise ProblemError(f"largest = {largest}; expected a finite size, not zero")
-    if largest < 0 and over in OTHER_RANGES[:2]:
+    if largest < 0 and over in NOT_NEGATIVE:
         raise ProblemError(f"largest = {largest}; {over} is not negative")
     width = 1.0 if over == "delay" else tolerance or TOLERANCE * abs(largest)
     require_positive(tolerance=width)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from mbcasadi.argument_kinds import checked
 from mbcasadi.short_text import summarised
-from mbcasadi.validation.campaigns.case import Case
+from mbcasadi.validation.campaigns.case import FACTORS, Case
 from mbcasadi.validation.metrics import METRICS, NO_METRICS, Metric, Verdict, base_name, passed
 
 
@@ -59,7 +59,7 @@ class Outcome:
         sign = "±" if case.each_body else ""
         parts = [f"seed {case.seed}"]
         for name, value in case.parameters.items():
-            if value != (1.0 if name == "disturbance" else 0.0):
+            if value != (1.0 if name in FACTORS else 0.0):
                 parts.append(f"{name} {sign if name in case.perturb else ''}{value:.4g}")
         return ", ".join(parts)
 

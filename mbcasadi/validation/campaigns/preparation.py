@@ -11,13 +11,13 @@ from mbcasadi.codegen import export_c
 from mbcasadi.errors import ProblemError
 from mbcasadi.estimation.estimator import require_same_period
 from mbcasadi.plant import Source, compile_model
+from mbcasadi.progress import ProgressReporter
 from mbcasadi.validation.campaigns.case import Case
 from mbcasadi.validation.campaigns.kit import Kit, make_kit
 from mbcasadi.validation.closed_loop import (
     CompiledLaw,
     Controllable,
     FastLaw,
-    ProgressReporter,
     Runnable,
     controller_of,
     fast_law,
@@ -67,6 +67,8 @@ def prepared(
     if trial.fast:
         ticks = len(cases) * round(trial.duration / period_of(given))
         given = fast_law(given, ticks, report.note)
+    for note in ready.notes:
+        report(note, 0.0)
     report("generating C", 0.0)
     with TemporaryDirectory(prefix="mbcasadi-") as folder:
         law = given if isinstance(given, Runnable) else None
@@ -102,6 +104,11 @@ def _require_cases(cases: Sequence[Case], trial: Trial) -> None:
         raise ProblemError(
             "the cases scale a disturbance, and there is none; give disturbance=Push(...) or "
             "another force, --push on the command line, or [[validation.push]] in the file"
+        )
+    if trial.sensors is None and any(case.sensor_noise != 1.0 for case in cases):
+        raise ProblemError(
+            "the cases scale the noise of sensors, and q and v are given as they are; give "
+            "sensors=Sensing(...), or the table [estimation] in the file"
         )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mbcasadi.argument_kinds import checked, require_fields
 from mbcasadi.errors import ProblemError
@@ -24,6 +24,7 @@ from mbcasadi.validation.campaigns.page import (
     default_title,
 )
 from mbcasadi.validation.campaigns.store import Store
+from mbcasadi.validation.closed_loop.data_frames import data_frame
 from mbcasadi.validation.metrics import NO_METRICS, passed, text
 from mbcasadi.validation.report import SummaryRow, campaign_table, summary_rows
 from mbcasadi.validation.report.pages import Plain, json_text, plain_data, save_page
@@ -31,6 +32,9 @@ from mbcasadi.validation.versions import package_versions
 
 if TYPE_CHECKING:
     from rich.table import Table
+
+PARAMETER_UNITS = {"delay": "ticks", "start_error": "rad or m"}
+"""Units of parameters that have one; errors and factors have none."""
 
 WORST = 5  # cases that a report lists
 STRONG = 0.05  # p-value below which the text states a dependence
@@ -154,6 +158,28 @@ class Campaign:
                 "cases": [outcome.to_dict() for outcome in self.outcomes],
             }
         )
+
+    def to_dataframe(self) -> Any:
+        """Return a `pandas.DataFrame`: a row for each case, indexed by its number.
+
+        Columns are the parameters of the cases, `passed`, `failed` (the criteria), and each metric
+        with its unit, `tracking.rms:crank [rad]`, NaN where a run does not have it.
+
+        Raises:
+            MissingExtraError: pandas is not installed.
+        """
+        outcomes = self.outcomes
+        parameters = dict.fromkeys(name for o in outcomes for name in o.case.parameters)
+        units = {m.name: m.unit for o in outcomes for m in o.metrics}
+        columns: dict[str, list[Any]] = {"seed": [o.case.seed for o in outcomes]}
+        for name in parameters:
+            column = f"{name} [{PARAMETER_UNITS[name]}]" if name in PARAMETER_UNITS else name
+            columns[column] = [o.case.parameters.get(name, 0.0) for o in outcomes]
+        columns["passed"] = [o.passed for o in outcomes]
+        columns["failed"] = [", ".join(o.failed) for o in outcomes]
+        for name, unit in units.items():
+            columns[f"{name} [{unit}]" if unit else name] = [o.metric(name) for o in outcomes]
+        return data_frame(columns, "case", [o.number for o in outcomes])
 
     def to_json(self) -> str:
         """Return the campaign as JSON text."""

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from mbcasadi.errors import MbcasadiError, SimulationError
 from mbcasadi.plant import Plant
+from mbcasadi.progress import Progress
 from mbcasadi.validation.campaigns.case import Case
 from mbcasadi.validation.campaigns.kit import Kit, scaled
 from mbcasadi.validation.campaigns.outcome import Outcome
@@ -21,7 +22,6 @@ from mbcasadi.validation.campaigns.shipping import Files, install_code
 from mbcasadi.validation.closed_loop import (
     CompiledLaw,
     FastLaw,
-    Progress,
     Runnable,
     Scenario,
     loaded_estimator,
@@ -81,7 +81,7 @@ class Trials:
             case.delay,
             scaled(trial.disturbance, case.disturbance),
             self.options,
-            self._estimator and self._estimator.seeded(case.seed),
+            self._estimator and self._estimator.of_case(case.seed, case.sensor_noise),
         )
 
     def run(self, number: int, case: Case, time_limit: float | None = None) -> Outcome:

@@ -19,7 +19,6 @@ from mbcasadi.validation.closed_loop.controllers import (
 )
 from mbcasadi.validation.closed_loop.outer_law import OuterLaw, Planner, outer_law
 from mbcasadi.validation.closed_loop.plant_sensors import SensorErrors
-from mbcasadi.validation.closed_loop.progress import Progress, ProgressReporter
 from mbcasadi.validation.closed_loop.reaction import Reaction, reaction
 from mbcasadi.validation.closed_loop.recording import Recording
 from mbcasadi.validation.closed_loop.recording_files import load_recording, save_recording
@@ -51,8 +50,6 @@ __all__ = [
     "OuterLaw",
     "Planner",
     "Policy",
-    "Progress",
-    "ProgressReporter",
     "Push",
     "Reaction",
     "Recording",

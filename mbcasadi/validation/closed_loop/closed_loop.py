@@ -12,10 +12,10 @@ from mbcasadi.description.safe_command import safe_command
 from mbcasadi.errors import ProblemError, SimulationError
 from mbcasadi.mjcf.pid import set_start
 from mbcasadi.plant import Observer, Plant
+from mbcasadi.progress import Progress
 from mbcasadi.shapes import column, count_of_periods
 from mbcasadi.validation.closed_loop.columns import columns_of
 from mbcasadi.validation.closed_loop.compiled_law import Caller
-from mbcasadi.validation.closed_loop.progress import Progress
 from mbcasadi.validation.closed_loop.recording import Recorder, Recording
 from mbcasadi.validation.closed_loop.runnable import Runnable, RunningLaw
 from mbcasadi.validation.closed_loop.scenario import (
@@ -83,7 +83,7 @@ def run_loop(
     ticks = count_of_periods("duration", scenario.duration, controller.period)
     monitor = None if controller.monitor is None else Caller(controller.monitor)
     loop = ClosedLoop(law, plant, scenario, observer)
-    recorder, events = Recorder(), ()
+    recorder, events = Recorder(), tuple[str, ...]()
     for k in range(ticks):
         try:
             row = loop.control()
@@ -107,7 +107,7 @@ class ClosedLoop:
 
     The first control acts at once and until the second is due. A controller with an input `f_c`
     gets the force of the equality constraints under the control that still acts, at first the safe
-    output of the authored pose; one with an input `f_measured` those of its contacts which acted in
+    output of the initial pose; one with an input `f_measured` those of its contacts which acted in
     the plant's last step, as do a planner and a reaction with such an input.
 
     Args:

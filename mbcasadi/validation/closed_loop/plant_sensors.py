@@ -2,12 +2,12 @@
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.argument_kinds import require_fields
+from mbcasadi.argument_kinds import checked, require_fields
 from mbcasadi.errors import ProblemError
 from mbcasadi.estimation import EstimatorSensor
 from mbcasadi.plant import Plant
@@ -55,6 +55,18 @@ class SensorErrors:
         require_numbers(**numbers)
         if self.missing > 1:
             raise ProblemError(f"missing = {self.missing}; expected a share, at most 1")
+
+    @checked
+    def scaled(self, factor: float, expected: float) -> "SensorErrors":
+        """Return the errors with noise, offset and walk times a factor.
+
+        Args:
+            factor: at least 0.
+            expected: noise where none is given.
+        """
+        noise = expected if self.noise is None else self.noise
+        bias, walk = factor * self.bias, factor * self.walk
+        return replace(self, noise=factor * noise, bias=bias, walk=walk)
 
 
 class PlantSensors:

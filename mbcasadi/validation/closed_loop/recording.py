@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,8 @@ from mbcasadi.argument_kinds import checked
 from mbcasadi.errors import ProblemError
 from mbcasadi.short_text import summarised
 from mbcasadi.validation.closed_loop.columns import Columns
+from mbcasadi.validation.closed_loop.data_frames import recording_frame
+from mbcasadi.validation.closed_loop.recording_mcap import write_mcap
 
 Array = NDArray[np.float64]
 
@@ -125,6 +128,30 @@ class Recording:
         }
         monitor = {name: value[first:] for name, value in self.monitor.items()}
         return replace(self, **rows, monitor=monitor)
+
+    def to_dataframe(self) -> Any:
+        """Return a `pandas.DataFrame`: a row for each tick, indexed by `t [s]`.
+
+        Columns are named as in CSV, `q.crank [rad]`; `attrs["events"]` holds the events.
+
+        Raises:
+            MissingExtraError: pandas is not installed.
+        """
+        return recording_frame(self)
+
+    @checked
+    def to_mcap(self, path: str | Path) -> Path:
+        """Write the recording as MCAP for Foxglove and PlotJuggler; return the path.
+
+        It holds joint states, poses of free joints and contacts (`/tf`), contact forces, and each
+        field with names and units, as messages of ROS 2: these both programs read, and know as
+        robot states, transforms and wrenches; `estimation.read_log` reads them too.
+
+        Raises:
+            ProblemError: a file that cannot be written.
+            MissingExtraError: mcap or mcap-ros2-support is not installed.
+        """
+        return write_mcap(self, path)
 
 
 class Recorder:

@@ -1,48 +1,38 @@
-"""Recordings in files: .npz, .csv and .h5, with names and units of all columns.
-
-A file is written beside its place and renamed into it, so that a reader never finds half of one.
-"""
+"""Recordings in files: .npz, .csv and .h5, with names and units of all columns."""
 
 import csv
 import io
 import json
-import os
 import re
 from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
-from threading import get_ident
-from typing import Any, NamedTuple
+from typing import Any
 from zipfile import BadZipFile
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mbcasadi.argument_kinds import checked
 from mbcasadi.errors import ProblemError
 from mbcasadi.extras import optional_module
 from mbcasadi.validation.closed_loop.columns import Columns
 from mbcasadi.validation.closed_loop.recording import Recording
-
-SCALARS = {"t": "s", "status": "", "flags": "", "check": "", "closure": "m", "residual": "",
-           "energy": "J"}  # fmt: skip
-"""Fields with one number for each tick, and their units."""
+from mbcasadi.validation.closed_loop.recording_parts import (
+    OTHERS,
+    SCALARS,
+    RecordingPart,
+    headings_of,
+    parts_of,
+)
+from mbcasadi.validation.closed_loop.whole_file import write_whole
 
 WHOLE = ("status", "flags")  # whole numbers
 THREE = ("contact_force", "contact_position")  # (nt, nc, 3)
-OTHERS = ("contact_names", "monitor", "events", "columns")  # of a recording, no arrays
 
 
 HDF5 = (".h5", ".hdf5")
 SUFFIXES = (".npz", ".csv", *HDF5)
 HEADING = re.compile(r"(?P<field>monitor\.[^. ]+|[^. ]+)(\.(?P<name>.*))? \[(?P<unit>[^\[\]]*)\]$")
-
-
-class RecordingPart(NamedTuple):
-    """One field as a matrix, with its columns."""
-
-    values: NDArray[Any]
-    columns: Columns
 
 
 @checked
@@ -63,19 +53,7 @@ def save_recording(recording: Recording, path: str | Path) -> Path:
         ".csv": _write_csv,
     }
     write = writers.get(_suffix(path), _write_hdf5)
-    if not path.absolute().parent.is_dir():
-        raise ProblemError(f"cannot write {path}: there is no folder {path.absolute().parent}")
-    fresh = path.with_name(f".{path.stem}-{os.getpid()}-{get_ident()}{path.suffix}")
-    try:
-        write(recording, fresh)
-        fresh.replace(path)
-    except OSError as error:
-        raise ProblemError(
-            f"cannot write {path}: {error.strerror or error}; choose a place that can be written"
-        ) from error
-    finally:
-        fresh.unlink(missing_ok=True)
-    return path
+    return write_whole(path, lambda fresh: write(recording, fresh))
 
 
 @checked
@@ -133,11 +111,7 @@ def _read_npz(path: Path) -> Recording:
 def _write_csv(recording: Recording, path: Path) -> None:
     """Write a heading `field.name [unit]` for each column, then the ticks, with all digits."""
     parts = parts_of(recording)
-    headings = [
-        f"{field}.{name} [{unit}]" if name else f"{field} [{unit}]"
-        for field, part in parts.items()
-        for name, unit in zip(part.columns.names, part.columns.units, strict=True)
-    ]
+    headings = [each for field, part in parts.items() for each in headings_of(field, part)]
     rows = [part.values.tolist() for part in parts.values()]
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
@@ -205,28 +179,6 @@ def _read_hdf5(path: Path) -> Recording:
 
 def _h5py() -> Any:
     return optional_module("h5py", "hdf5", "a recording as HDF5", ", or save it as .npz")
-
-
-def parts_of(recording: Recording) -> dict[str, RecordingPart]:
-    """Return field → matrix (nt, n) with names and units; monitors as `monitor.<name>`."""
-    arrays = {f.name: getattr(recording, f.name) for f in fields(recording)}
-    arrays = {name: value for name, value in arrays.items() if name not in OTHERS}
-    arrays |= {f"monitor.{name}": value for name, value in recording.monitor.items()}
-    parts = {}
-    for name, value in arrays.items():
-        values = value.reshape(len(value), -1) if value.size else value.reshape(recording.ticks, 0)
-        parts[name] = RecordingPart(values, _columns(recording, name, values.shape[1]))
-    return parts
-
-
-def _columns(recording: Recording, name: str, size: int) -> Columns:
-    """Return the columns of a field; numbers where it has no names."""
-    if name in SCALARS:
-        return Columns(("",), (SCALARS[name],))
-    columns = recording.columns.get(name)
-    if columns is not None and len(columns.names) == size:
-        return columns
-    return Columns(tuple(str(i) for i in range(size)), ("",) * size)
 
 
 def recording_of(

@@ -32,7 +32,7 @@ Array = NDArray[np.float64]
 
 ESTIMATE = tuple(
     f"estimate_{name}"
-    for name in ("q", "v", "error", "deviation", "status", "residual", "y", "mask", "age")
+    for name in ("q", "v", "error", "deviation", "status", "residual", "y", "mask", "age", "nees")
 )
 """Names of the estimate among the monitored outputs of a recording."""
 
@@ -91,6 +91,20 @@ class Sensing:
         """Return the errors of a sensor."""
         return self.errors.get(sensor.name, self.errors.get(sensor.kind, NO_MORE_ERRORS))
 
+    @checked
+    def of_case(self, seed: int, noise: float = 1.0) -> "Sensing":
+        """Return the same estimator with other errors of its sensors.
+
+        Args:
+            seed: of noise, offsets and lost samples.
+            noise: factor on noise, offsets and walks; what the estimator expects stays.
+        """
+        if noise == 1.0:
+            return replace(self, seed=seed)
+        sensors = self.estimator.sensors
+        errors = {s.name: self.errors_of(s).scaled(noise, s.noise) for s in sensors}
+        return replace(self, seed=seed, errors=errors)
+
 
 def model_with_sensors(sensing: Sensing, source: Source) -> Source:
     """Return the model of the plant with the IMU of the estimator.
@@ -118,10 +132,10 @@ class RunningEstimator:
         self._imu = {name: with_imu(model, name, kind).names for name, kind in frames.items()}
         self.columns = _columns(estimator)
 
-    def seeded(self, seed: int) -> "RunningEstimator":
-        """Return the estimator with another seed of the sensors' errors."""
+    def of_case(self, seed: int, noise: float) -> "RunningEstimator":
+        """Return the estimator in front of sensors as `Sensing.of_case` has them."""
         other = copy(self)
-        other.sensing = replace(self.sensing, seed=seed)
+        other.sensing = self.sensing.of_case(seed, noise)
         return other
 
     def reset(self) -> None:
@@ -154,11 +168,13 @@ class RunningEstimator:
         self._z = outputs["z_next"]
         self._count(int(outputs["status"][0]), period)
         side = round(np.sqrt(outputs["covariance"].size))
-        variances = np.diag(outputs["covariance"].reshape(side, side))
+        count = len(estimator.covered)
+        P = outputs["covariance"].reshape(side, side)[:count, :count]
+        error = self._error(plant, outputs["q"], outputs["v"])
+        deviation = np.sqrt(np.maximum(np.diag(P), 0.0))
         kept = (
-            outputs["q"], outputs["v"], self._error(plant, outputs["q"], outputs["v"]),
-            np.sqrt(np.maximum(variances, 0.0))[: len(estimator.covered)], outputs["status"],
-            outputs["residual"], y, values["mask"], values["age"],
+            outputs["q"], outputs["v"], error, deviation, outputs["status"], outputs["residual"],
+            y, values["mask"], values["age"], np.array([squared_error(error, deviation, P)]),
         )  # fmt: skip
         return dict(zip(ESTIMATE, kept, strict=True))
 
@@ -185,6 +201,26 @@ class RunningEstimator:
     def _components(self, name: str) -> tuple[str, ...]:
         """Return the names of an input of the estimator; none without it."""
         return next((s.components for s in self.sensing.estimator.inputs if s.name == name), ())
+
+
+def squared_error(error: Array, deviation: Array, P: Array) -> float:
+    """Return the squared error of an estimate by its covariance, eᵀ P⁺ e / rank: 1 in the mean.
+
+    Args:
+        error: (n,) e.
+        deviation: (n,) roots of the variances; rows without one are left out.
+        P: (n, n).
+    """
+    kept = deviation > 0
+    scaled = error[kept] / deviation[kept]
+    w, U = np.linalg.eigh(P[np.ix_(kept, kept)] / np.outer(deviation[kept], deviation[kept]))
+    along = w > LEAST_SHARE
+    squares = (U.T @ scaled)[along] ** 2 / w[along]
+    return float(squares.mean()) if squares.size else 0.0
+
+
+LEAST_SHARE = 1e-9
+"""Variance along a direction, of those of the coordinates, below which loops leave none."""
 
 
 def loaded_estimator(
@@ -241,5 +277,6 @@ def _columns(estimator: Estimator) -> dict[str, Columns]:
         "y": Columns(y.components, y.units),
         "mask": Columns(mask.components, mask.units),
         "age": Columns(age.components, age.units),
+        "nees": Columns(("nees",), ("",)),
     }
     return {f"monitor.estimate_{name}": column for name, column in columns.items()}

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mbcasadi import models
-from mbcasadi.validation.closed_loop import Progress
+from mbcasadi.progress import LoggedProgress, Progress
 from mbcasadi.validation.report import Report, ReportOptions
 from mbcasadi.validation.run import Run
 from mbcasadi.validation.spec import read_spec, run_spec
@@ -49,11 +49,12 @@ def demo(*, render: bool = True, progress: Progress | None = None) -> Report:
         progress: called with what is being done and the share of the whole that is done.
     """
     runs: tuple[Run, ...] = ()
+    report = progress or LoggedProgress()
     for k, part in enumerate(PARTS):
         options = ReportOptions(
             name=part.heading,
             render=render,
-            progress=None if progress is None else _part_progress(progress, k, part.model),
+            progress=_part_progress(report, k, part.model),
         )
         spec, model = read_spec(part.controller), models.path(part.model)
         runs += run_spec(spec, model, options).runs

@@ -37,6 +37,7 @@ def estimate_metrics(
         {
             "estimate.within": float(inside.mean(axis=0).min(initial=1.0)),
             "estimate.doubted": float((monitor["estimate_status"][late] != 0).mean()),
+            "estimate.nees": float(monitor["estimate_nees"][late].mean()),
         }
     )
     free = model.njnt > 0 and model.jnt_type[0] == mujoco.mjtJoint.mjJNT_FREE

@@ -52,7 +52,7 @@ METRICS: dict[str, MetricKind] = {
     "tracking.rms_share_free": MetricKind(
         "tracking error, RMS over amplitude, while no motor is at its limit", "share"
     ),
-    "tracking.hold_share": MetricKind("error of constant targets at the end, of scale", "share"),
+    "tracking.hold_share": MetricKind("final error of constant targets, of their scale", "share"),
     "closure.plant": MetricKind("gap of the loops in MuJoCo", "length"),
     "closure.share": MetricKind("gap of the loops in MuJoCo, of the model's extent", "share"),
     "closure.rows": MetricKind("worst equality residual in MuJoCo", unit="m or rad"),
@@ -106,6 +106,9 @@ METRICS: dict[str, MetricKind] = {
     "estimate.rate": MetricKind("estimated rate, worst RMS error", unit="rad/s or m/s"),
     "estimate.within": MetricKind(
         "ticks with an error inside three deviations, worst", "share", True
+    ),
+    "estimate.nees": MetricKind(
+        "squared error of the estimate by its covariance, mean; 1 expected"
     ),
     "estimate.doubted": MetricKind("ticks with a status of the estimator", "share"),
     "time.median": MetricKind("time of one tick in C, median", "time"),

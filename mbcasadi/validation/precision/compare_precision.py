@@ -141,7 +141,7 @@ def compare_precision(
     Args:
         controller: as in `export_c`.
         inputs: name → (ticks, size), or (size,) for a constant value. What is missing: `q` and `v`
-            are sampled near the authored pose, on the constraints, where the controller has a
+            are sampled near the initial pose, on the constraints, where the controller has a
             system; `ref` holds that pose, the mask is on, and all else as in C.
         states: number of them, where they are sampled.
         seed: of the random numbers.

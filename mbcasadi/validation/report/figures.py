@@ -137,6 +137,11 @@ def _estimate_content(run: Run) -> Iterator[tuple[str, str, Draw]]:
         yield f"Estimated {group or 'state'}", caption, draw
     caption = "Distance of each measurement from what was expected, in standard deviations."
     yield "Innovations", caption, partial(plots.innovations, run=run)
+    caption = (
+        "Squared error of the estimate by its covariance, per direction: about 1 where the "
+        "covariance is right; dashed: the mean."
+    )
+    yield "Consistency of the estimate", caption, partial(plots.consistency, run=run)
 
 
 def _plan_content(run: Run) -> Iterator[tuple[str, str, Draw]]:

@@ -77,7 +77,7 @@ def unreported_notes(law: Runnable) -> list[str]:
 def run_notes(
     controller: Controller, recording: Recording, scenario: Scenario, plant: Plant
 ) -> list[str]:
-    """Return notes on the reference, on what is not judged, and on delay and servos.
+    """Return notes on the reference, on what is not judged, on delay, servos and estimator.
 
     The reference of an outer law jumps with each plan, so that its differences are no rates.
     """
@@ -87,7 +87,15 @@ def run_notes(
         *_secondary_notes(controller),
         *_delay_notes(controller, scenario, plant),
         *servo_notes(controller, plant, scenario.delay),
+        *_estimator_notes(scenario),
     ]
+
+
+def _estimator_notes(scenario: Scenario) -> Iterator[str]:
+    """Yield a note on what no sensor of the estimator in the loop observes."""
+    if scenario.estimator is not None:
+        unseen = scenario.estimator.sensing.estimator.unobservable
+        yield from [f"Nothing observes: {'; '.join(unseen)}."] if unseen else []
 
 
 def _secondary_notes(controller: Controller) -> Iterator[str]:
@@ -96,7 +104,7 @@ def _secondary_notes(controller: Controller) -> Iterator[str]:
     if tasks:
         yield (
             f"Reported, not judged: {', '.join(tasks)} ({len(controller.secondary)} rows), as "
-            "tasks of far more weight, or of a level before, leave them no freedom."
+            "tasks of far more weight, or of a level before, decide their motion."
         )
 
 

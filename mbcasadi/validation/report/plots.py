@@ -117,6 +117,16 @@ def innovations(axes: "Axes", run: Run) -> None:
     label_axes(axes, "standard deviations")
 
 
+def consistency(axes: "Axes", run: Run) -> None:
+    """Draw the squared error of an estimate by its covariance, and its mean."""
+    nees = np.maximum(np.ravel(run.recording.monitor["estimate_nees"]), 1e-6)
+    axes.plot(run.recording.t, nees, color=COLORS[0], linewidth=0.9)
+    axes.axhline(float(nees.mean()), color=COLORS[0], linestyle="--", linewidth=0.9)
+    axes.axhline(1.0, color="#9ca3af", linewidth=0.9)
+    axes.set_yscale("log")
+    label_axes(axes, "squared error / expected")
+
+
 def errors(axes: "Axes", run: Run, unit: str) -> None:
     """Draw the error of each component that is judged, the largest first; of all if none is."""
     record = run.recording

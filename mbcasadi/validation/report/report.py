@@ -12,8 +12,8 @@ from mbcasadi.plant import BrowserView, Observer
 from mbcasadi.plant.browser_server import HOST, PORT, require_browser
 from mbcasadi.plant.video import VideoOptions, require_video
 from mbcasadi.plant.viewer import require_viewer
+from mbcasadi.progress import Progress
 from mbcasadi.short_text import summarised
-from mbcasadi.validation.closed_loop import Progress
 from mbcasadi.validation.metrics import passed
 from mbcasadi.validation.metrics.text import verdict_line, verdict_word
 from mbcasadi.validation.report.findings import findings

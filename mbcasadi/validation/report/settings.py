@@ -64,7 +64,7 @@ def _error_text(perturb: Mapping[str, float], seed: int | None) -> str:
 def _softness_text(plant: Plant, rigid: bool) -> str:
     if not plant.model.neq:
         return "none"
-    return "rigid recipe" if rigid else "the model's own softness"
+    return "as stiff as MuJoCo allows" if rigid else "the model's own softness"
 
 
 def disturbance_text(recording: Recording, period: float) -> str:

@@ -13,8 +13,8 @@ from mbcasadi.description import Controller
 from mbcasadi.description.controller import HasController
 from mbcasadi.errors import ProblemError, SimulationError
 from mbcasadi.plant import Plant
+from mbcasadi.progress import Progress
 from mbcasadi.validation.closed_loop import (
-    Progress,
     Recording,
     Runnable,
     Scenario,

@@ -10,7 +10,8 @@ from mbcasadi.control import InverseDynamicsQP, propose_gains
 from mbcasadi.control.inverse_dynamics.proposed_gains import task_loop
 from mbcasadi.control.margins.loop_margins import loop_margins
 from mbcasadi.errors import MbcasadiError
-from mbcasadi.validation.closed_loop import Progress, Recording, run_loop
+from mbcasadi.progress import Progress
+from mbcasadi.validation.closed_loop import Recording, run_loop
 from mbcasadi.validation.metrics import (
     Criteria,
     Metric,

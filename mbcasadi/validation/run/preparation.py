@@ -19,6 +19,7 @@ from mbcasadi.description import Controller
 from mbcasadi.description.controller import HasController
 from mbcasadi.errors import ProblemError
 from mbcasadi.plant import Plant, Source
+from mbcasadi.shapes import count_of_periods
 from mbcasadi.system.actuator_model import servo_indices
 from mbcasadi.validation.closed_loop import (
     Controllable,
@@ -152,6 +153,7 @@ def prepare(controller: Controllable, model: Source, trial: Trial) -> Prepared:
     plant = plants.make()
     given = as_runnable(controller, plant, trial.period)
     plants, plant, notes = plants_for_period(plants, plant, period_of(given))
+    count_of_periods("duration", trial.duration, period_of(given))
     require_pushes(trial.pushes, plant, trial.duration)
     start = initial_configuration(plant, trial.q0, options.keyframe)
     fitted = fitted_to_plant(given, plant, trial.delay)

@@ -15,6 +15,7 @@ except ImportError:
 from mbcasadi.validation.spec.common import Spec
 from mbcasadi.validation.spec.experiment import Experiment, example_inputs
 from mbcasadi.validation.spec.kinds import build_experiment, experiment_for_system
+from mbcasadi.validation.spec.logs import estimate_log_of_spec
 from mbcasadi.validation.spec.propose import propose_spec
 from mbcasadi.validation.spec.read import json_schema, parse_spec, read_spec
 from mbcasadi.validation.spec.run import (
@@ -31,6 +32,7 @@ __all__ = [
     "Spec",
     "build_experiment",
     "cases_of_spec",
+    "estimate_log_of_spec",
     "example_inputs",
     "experiment_for_system",
     "film_worst",

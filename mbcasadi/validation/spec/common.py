@@ -54,7 +54,7 @@ RECORDS: dict[str, Any] = {"options": LawOptions, "friction": DryFriction}
 
 
 class Start(StrictTable):
-    """Where the motion starts: a key frame, or q; the authored pose by default."""
+    """Where the motion starts: a key frame, or q; the initial pose by default."""
 
     keyframe: str | None = None
     q: tuple[float, ...] | None = None

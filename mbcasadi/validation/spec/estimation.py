@@ -10,6 +10,7 @@ from mbcasadi.description import Controller
 from mbcasadi.description.controller import HasController
 from mbcasadi.errors import ProblemError
 from mbcasadi.estimation import (
+    Channel,
     Encoders,
     Estimator,
     FilterOptions,
@@ -65,10 +66,25 @@ Errors = dict[
 ]
 
 
+class LogTable(StrictTable):
+    """A robot's log: its times, and which of its channels is which measurement."""
+
+    time: Annotated[str, Field(description="Column or array of times; MCAP has its own.")] = "t"
+    unit: Annotated[Positive, Field(description="Of the times, s: 1e-9 for nanoseconds.")] = 1.0
+    period: Annotated[
+        Positive | None, Field(description="s from tick to tick; by default the log's own times.")
+    ] = None
+    channels: Annotated[
+        dict[str, str | Annotated[Channel, TABLE]],
+        Field(description="By component of the estimator's inputs; see `logged_inputs`."),
+    ] = Field(default={})
+
+
 class Estimation(StrictTable):
     """The state by an estimator, in validation and in the exported C."""
 
     type: str
+    log: Annotated[LogTable, Field(description="What `mbcasadi estimate` reads.")] = LogTable()
     blind: Annotated[
         Positive,
         Field(description="s without its input after which the law gives its safe output."),

@@ -2,9 +2,8 @@
 
 A motion is what the file adds to the configuration at the start. Positions, velocities and
 accelerations come from one expression of `t` by differentiation; orientations are rotations
-about the world's axes, `quat(t) = quat(rz) ∘ quat(ry) ∘ quat(rx) ∘ quat_start`, and their rates
-
-    omega = 2 vec(dquat/dt ∘ conj(quat)),   alpha = d omega/dt.
+about the world's axes, `quat(t) = quat(rz) ∘ quat(ry) ∘ quat(rx) ∘ quat_start`, with the rates of
+`motion.pose_rates`.
 
 Slices of a law are a quantity and its rates, `theta.q`, `theta.v`, `theta.a`. A component of the
 file moves an entry of the quantity. Other slices, such as `force.lam`, are moved by `slice.entry`.
@@ -18,9 +17,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.control import FrameTask, Task
 from mbcasadi.control.tasks.task import Slot
+from mbcasadi.motion.motions import pose_rates
+from mbcasadi.motion.time_function import TimeFunction
 from mbcasadi.shapes import require_name
-from mbcasadi.simulation.buffered_function import BufferedFunction
-from mbcasadi.spatial import Quat, conjugate, multiply
+from mbcasadi.spatial import Quat, multiply
 from mbcasadi.system import System
 from mbcasadi.system.coordinates import rate_names
 from mbcasadi.validation.spec.common import MaskSwitch
@@ -83,11 +83,11 @@ def _turned(
         return {}
     rows = [AXES.index(axis) for axis in task.orientation]
     quat = _rotate_quaternion(values["quaternion"], angles)
-    omega = _angular_velocity(quat, t)
+    velocity, acceleration = pose_rates(t, ca.SX.zeros(3), quat)
     return {
         "quaternion": quat,
-        "angular_velocity": omega[rows],
-        "angular_acceleration": ca.jacobian(omega, t)[rows],
+        "angular_velocity": velocity[3:][rows],
+        "angular_acceleration": acceleration[3:][rows],
     }
 
 
@@ -98,14 +98,6 @@ def _rotate_quaternion(start: ca.SX, angles: Mapping[str, ca.SX]) -> ca.SX:
         vector = [ca.sin(angle / 2) if a == axis else ca.SX(0) for a in AXES]
         quat = multiply((ca.cos(angle / 2), vector[0], vector[1], vector[2]), quat)
     return ca.vertcat(*quat)
-
-
-def _angular_velocity(quat: ca.SX, t: ca.SX) -> ca.SX:
-    """Return `2 vec(dquat/dt ∘ conj(quat))` (3,), world axes."""
-    rate = ca.jacobian(quat, t)
-    now: Quat = (quat[0], quat[1], quat[2], quat[3])
-    product = multiply((rate[0], rate[1], rate[2], rate[3]), conjugate(now))
-    return 2 * ca.vertcat(*product[1:])
 
 
 def slot_motion(
@@ -161,20 +153,7 @@ def _entries(
 def time_function(expression: ca.SX, t: ca.SX) -> Callable[[float], Array]:
     """Return an expression of `t` as a function from seconds to a vector."""
     function = ca.Function("reference", [t], [ca.densify(expression)], ["t"], ["ref"])
-    return _TimeFunction(function)
-
-
-class _TimeFunction:
-    """A Function of time, called thousands of times, that can be sent to another process."""
-
-    def __init__(self, function: ca.Function) -> None:
-        self._function, self._call = function, BufferedFunction(function)
-
-    def __call__(self, now: float) -> Array:
-        return self._call(now)[0]
-
-    def __reduce__(self) -> tuple[type, tuple[ca.Function]]:
-        return _TimeFunction, (self._function,)
+    return TimeFunction(function)
 
 
 def constant_function(value: Array) -> Callable[[float], Array]:

@@ -119,7 +119,7 @@ class Proposal:
     @property
     def start_text(self) -> str:
         """Where the motion starts, and why not at the model's pose."""
-        where = "authored pose" if self.keyframe is None else f"key frame {self.keyframe!r}"
+        where = "initial pose" if self.keyframe is None else f"key frame {self.keyframe!r}"
         feet = [f"{1e3 * self.moved:+.1f} mm: feet touch"] if self.moved else []
         bent = ["legs bent, the centre of mass over the feet"] if self.bent else []
         inside = [f"moved into the range: {listed(self.outside)}"] if self.outside else []

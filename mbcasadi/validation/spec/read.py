@@ -15,7 +15,7 @@ from mbcasadi.errors import ProblemError, UnknownNameError
 from mbcasadi.unknown_names import unknown_name
 from mbcasadi.validation.spec.common import Spec
 from mbcasadi.validation.spec.kinds import TYPES
-from mbcasadi.validation.spec.tables import error_text
+from mbcasadi.validation.spec.wrong_values import error_text, line_of, syntax_text
 
 
 @checked
@@ -27,19 +27,21 @@ def read_spec(path: str | Path, *, allow_code: bool = False) -> Spec:
         allow_code: accept `type = "own"`, which runs Python code that the file names.
 
     Raises:
-        ProblemError: no such file, not TOML, or a wrong value; the message names the file and the
-            wrong keys. Code that is not allowed.
+        ProblemError: no such file, not TOML, or a wrong value; the message names the file, the
+            lines and the wrong keys. Code that is not allowed.
         UnknownNameError: an unknown type, or an unknown key; the message lists the valid ones.
     """
     path = Path(path)
     if path.is_dir():
         raise ProblemError(_of_folder(path))
+    text = ""
     try:
-        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        tables = tomllib.loads(text)
     except OSError as error:
         raise ProblemError(f"cannot read the controller {path}: {error.strerror}") from error
     except ValueError as error:  # TOML, UTF-8, an integer of more digits than Python reads
-        raise ProblemError(f"{path} is not TOML: {error}") from error
+        raise ProblemError(f"{path} is not TOML: {syntax_text(error, text)}") from error
     except RecursionError as error:
         raise ProblemError(
             f"{path} nests its values too deeply to be read; expected the tables and lists of a "
@@ -47,7 +49,7 @@ def read_spec(path: str | Path, *, allow_code: bool = False) -> Spec:
         ) from error
     if tables.get("type") == "own":
         tables = {"folder": str(path.absolute().parent)} | tables
-    return parse_spec(tables, str(path), allow_code=allow_code)
+    return _parse(tables, str(path), text, allow_code=allow_code)
 
 
 def _of_folder(path: Path) -> str:
@@ -69,13 +71,20 @@ def parse_spec(
     Raises:
         ProblemError, UnknownNameError: as `read_spec`.
     """
+    return _parse(tables, origin, "", allow_code=allow_code)
+
+
+def _parse(tables: Mapping[str, object], origin: str, text: str, *, allow_code: bool) -> Spec:
+    """Return the tables of a file, whose text gives messages the numbers of lines."""
     kind: Any = tables.get("type")
     if kind is None:
         raise ProblemError(
             f"{origin}: type is missing; expected one of {', '.join(map(repr, TYPES))}"
         )
     if not isinstance(kind, str) or kind not in TYPES:
-        raise UnknownNameError(f"{origin}: {unknown_name('type of controller', kind, TYPES)}")
+        number = line_of(("type",), text)
+        place = origin if number is None else f"{origin}: line {number}"
+        raise UnknownNameError(f"{place}: {unknown_name('type of controller', kind, TYPES)}")
     if kind == "own" and not allow_code:
         raise ProblemError(
             f'{origin}: type = "own" runs Python code, {tables.get("make")!r}; if you trust it, '
@@ -84,7 +93,7 @@ def parse_spec(
     try:
         spec: Spec = TYPES[kind].model_validate(tables)
     except ValidationError as error:
-        raise ProblemError(f"{origin}: {error_text(error, tables)}") from error
+        raise ProblemError(f"{origin}: {error_text(error, tables, text)}") from error
     return spec
 
 

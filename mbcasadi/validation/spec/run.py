@@ -12,6 +12,7 @@ from mbcasadi.description.controller import HasController
 from mbcasadi.errors import RenderingError, SimulationError
 from mbcasadi.plant import Source
 from mbcasadi.plant.video import require_video
+from mbcasadi.progress import LoggedProgress, Progress
 from mbcasadi.validation.campaigns import (
     Campaign,
     CampaignOptions,
@@ -24,7 +25,6 @@ from mbcasadi.validation.campaigns import (
     sampled_cases,
 )
 from mbcasadi.validation.campaigns.case import Design
-from mbcasadi.validation.closed_loop import Progress
 from mbcasadi.validation.report import Report, ReportOptions
 from mbcasadi.validation.spec.common import Spec
 from mbcasadi.validation.spec.kinds import build_experiment
@@ -37,8 +37,8 @@ def _built(
     spec: Spec, model: str | Path, progress: Progress | None
 ) -> Iterator[tuple[Controller | HasController, Source, Trial]]:
     """Yield the controller of a spec, the model, and the whole trial."""
-    if progress is not None:
-        progress("building the controller", 0.0)
+    report = progress or LoggedProgress()
+    report("building the controller", 0.0)
     experiment = build_experiment(spec, model)
     with experiment.complete(spec.trial) as complete:
         yield experiment.controller, spec.model(model), complete
@@ -191,8 +191,8 @@ def film_worst(
         except SimulationError:
             continue  # it could not start
         except RenderingError as error:
-            if progress is not None:
-                progress(f"no videos: {error}", 1.0)
+            report_progress = progress or LoggedProgress()
+            report_progress(f"no videos: {error}", 1.0)
             break
     return videos
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Discriminator, Field, Tag
 
+from mbcasadi.motion.timing import ramped_time, smooth_step
 from mbcasadi.validation.spec.tables import NotNegative, Positive, StrictTable
 
 UNITS = {"": 1.0, "deg": float(ca.pi) / 180.0, "mm": 1e-3}  # to rad and m
@@ -65,10 +66,7 @@ class SteadyMotion(_Term):
 
     def expression(self, t: ca.SX) -> ca.SX:
         """Return the term as an expression of `t`, in rad or m."""
-        after = ca.fmax(t - self.start - self.ramp, 0)
-        x = ca.fmin(ca.fmax((t - self.start) / self.ramp, 0), 1) if self.ramp > 0 else ca.SX(0)
-        during = self.ramp * x**4 * (2.5 - 3 * x + x**2)  # integral of the smooth step
-        return self.rate * UNITS[self.unit] * (during + after)
+        return self.rate * UNITS[self.unit] * ramped_time(t, self.start, self.ramp)
 
 
 def _tag(value: object) -> str:
@@ -92,17 +90,6 @@ Component = Annotated[
 ]
 
 Command = NDArray[np.float64] | Callable[[float], NDArray[np.float64]]
-
-
-def smooth_step(t: ca.SX, start: float, duration: float) -> ca.SX:
-    """Return `10 x³ - 15 x⁴ + 6 x⁵`, `x = (t - start) / duration` clipped to [0, 1].
-
-    Velocity and acceleration vanish at both ends. A duration of zero gives a jump.
-    """
-    if duration == 0.0:
-        return ca.if_else(t >= start, ca.SX(1), ca.SX(0))
-    x = ca.fmin(ca.fmax((t - start) / duration, 0), 1)
-    return x**3 * (10 - 15 * x + 6 * x**2)
 
 
 def component_expression(component: Component, t: ca.SX) -> ca.SX:

@@ -1,4 +1,4 @@
-"""Tables of a file from dataclasses and signatures, and what to say of a table that is wrong.
+"""Tables of a file from dataclasses and signatures.
 
 The fields of a dataclass, or the arguments of a function, are the keys of its table, with their
 own types, defaults and docs. `Annotated[JointLimits, TABLE]` is a field of a table that holds a
@@ -9,19 +9,19 @@ file can hold, such as a Function, is no key.
 import inspect
 import re
 import typing
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import is_dataclass
 from functools import cache, reduce
 from operator import or_
 from typing import Annotated, Any, Literal, TypeVar
 
 from numpy.typing import ArrayLike
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model, model_validator
-from pydantic_core import ErrorDetails, core_schema
+from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
+from pydantic_core import core_schema
 
 from mbcasadi.annotations import documented, hints_of, parts_of
 from mbcasadi.errors import ProblemError, UnknownNameError
-from mbcasadi.unknown_names import unknown_name
+from mbcasadi.validation.spec.wrong_values import UnknownKeyError
 
 Positive = Annotated[float, Field(gt=0)]
 NotNegative = Annotated[float, Field(ge=0)]
@@ -30,8 +30,6 @@ Numbers = float | tuple[float, ...] | tuple[tuple[float, ...], ...]
 Range = tuple[float, float]
 T = TypeVar("T", bound="StrictTable")
 PLAIN = (float, int, bool, str, type(None))
-LABELS = ("name", "frame", "constraint", "coordinate", "type")
-"""Keys by which a message names one of several tables, the first one that it has."""
 
 
 class StrictTable(BaseModel):
@@ -45,7 +43,7 @@ class StrictTable(BaseModel):
         """Raise before a value is read: a misspelt key often causes other errors."""
         for key in values if isinstance(values, Mapping) else ():
             if key not in cls.model_fields:
-                raise ProblemError(str(unknown_name("key", key, sorted(cls.model_fields))))
+                raise UnknownKeyError(key, sorted(cls.model_fields))
         return values
 
     @property
@@ -103,7 +101,15 @@ class OneOf:
         choices: dict[Any, core_schema.CoreSchema] = {
             name: made(name, kind) for name, kind in self.kinds.items()
         }
-        return core_schema.tagged_union_schema(choices, discriminator="type")
+        union = core_schema.tagged_union_schema(choices, discriminator="type")
+        return core_schema.no_info_before_validator_function(self._require_type, union)
+
+    def _require_type(self, values: object) -> object:
+        """Return the values of a table; raise where it has no type."""
+        if isinstance(values, Mapping) and "type" not in values:
+            names = ", ".join(map(repr, self.kinds))
+            raise ProblemError(f"type is missing; expected one of {names}")
+        return values
 
 
 def made_of(
@@ -210,73 +216,3 @@ def _part_in_file(hint: Any, text: Any) -> Any:
     if issubclass(origin, Mapping):
         return mapping[str, values[1]]
     return sequence[values[0], ...] if issubclass(origin, Sequence) else None
-
-
-def error_text(error: ValidationError, given: Mapping[str, object]) -> str:
-    """Return the wrong keys of the tables of a file in one line."""
-    details = error.errors(include_url=False)
-    places = [detail["loc"] for detail in details]
-    found: dict[str, list[ErrorDetails]] = {}
-    for detail in details:
-        loc = detail["loc"]
-        if detail["type"] == "too_short" and any(loc == p[: len(loc)] != p for p in places):
-            continue  # only as its entries are wrong
-        place = _place(loc, given, missing=detail["type"] == "missing")
-        found.setdefault(place, []).append(detail)
-    texts = ((place, _text_of(own)) for place, own in found.items())
-    return "; ".join(f"{place}: {text}" if place else text for place, text in texts)
-
-
-def _text_of(alternatives: Sequence[ErrorDetails]) -> str:
-    """Return what is wrong with one value, of which there can be several kinds."""
-    first = alternatives[0]
-    if first["type"] == "value_error":  # one of ours, which says what was found
-        return str(first["ctx"]["error"])
-    if first["type"] == "union_tag_invalid":
-        valid = re.findall("'([^']*)'", first["ctx"]["expected_tags"])
-        return str(unknown_name("type", first["ctx"]["tag"], valid))
-    messages = [each["msg"][:1].lower() + each["msg"][1:] for each in alternatives]
-    text = ", or ".join(dict.fromkeys(messages)).replace("a valid tuple", "a list")
-    return f"{text}, found {first['input']!r:.60}"
-
-
-def _place(loc: Sequence[int | str], given: object, *, missing: bool) -> str:
-    """Return a place in the file as people say it: `task 2 ('posture').kp`.
-
-    Entries of a list count from one; tables in it are named by what they hold. Parts that are not
-    in the file are pydantic's names of alternatives, but for the key that is missing.
-    """
-    text, tagged = "", False
-    for k, part in enumerate(loc):
-        if tagged and part == _entry(given, "type"):
-            tagged = False
-            continue
-        known = _entry(given, part)
-        if known is None and not (missing and k == len(loc) - 1):
-            continue
-        tagged = isinstance(part, int)
-        given = known
-        if isinstance(part, int):
-            count = f" {part + 1}" if isinstance(given, Mapping) else f", entry {part + 1}"
-            label = next(_labels(given), "")
-            text += count + (f" ({label!r})" if label else "")
-        else:
-            text += f".{part}" if text else part
-    return text
-
-
-def _labels(given: object) -> Iterator[str]:
-    """Yield the names of a table."""
-    for key in LABELS:
-        label = _entry(given, key)
-        if isinstance(label, str) and label:
-            yield label
-
-
-def _entry(given: object, part: int | str) -> object:
-    """Return an entry of a table or a list; None where there is none."""
-    if isinstance(given, Mapping):
-        return given.get(part)
-    if isinstance(given, list | tuple) and isinstance(part, int) and part < len(given):
-        return given[part]
-    return None

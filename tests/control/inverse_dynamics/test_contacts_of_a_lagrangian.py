@@ -93,7 +93,7 @@ def five_bar(length=1.0, mass=1.0):
 
 
 def random_state(twins, rng, spread=0.15, speed=0.4):
-    """Return q, v near the authored pose, on the loops."""
+    """Return q, v near the initial pose, on the loops."""
     q = spread * rng.standard_normal(twins.model.nv)
     v = speed * rng.standard_normal(twins.model.nv)
     if not twins.loops:

@@ -148,7 +148,7 @@ def hold(controller, pose):
 
 
 def swing(controller, joints, amplitude=0.3, rate=2 * np.pi):
-    """The first joints swing about the authored pose: rad, rad/s."""
+    """The first joints swing about the initial pose: rad, rad/s."""
     system, pose = controller.system, controller.system.tree.q0
     still, n = controller.reference_at(pose), controller.system.nv
 

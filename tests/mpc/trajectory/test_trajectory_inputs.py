@@ -134,7 +134,7 @@ def test_paths_and_references_are_checked(mass):
         mpc.pose_path(mass, own.q, own.q, [0, 1, 1], np.zeros((3, 1)), q0=[0.0])
     with pytest.raises(err.ShapeError, match=r"targets has shape \(3, 2\)"):
         mpc.pose_path(mass, own.q, own.q, [0, 1, 2], np.zeros((3, 2)), q0=[0.0])
-    with pytest.raises(err.ProblemError, match="no authored pose"):
+    with pytest.raises(err.ProblemError, match="no initial pose"):
         mpc.pose_path(mass, own.q, own.q, [0, 1], np.zeros((2, 1)))
     end = mpc.pin_independent_coordinates(mass, own, [1.0])
     problem = problem_of(mass, symbols=own, q0=[0.0], v0=[0.0], end=end)

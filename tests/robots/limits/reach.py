@@ -101,7 +101,7 @@ def law_of(arm: Arm, model: mujoco.MjModel, gains: dict[str, float]) -> InverseD
 
 
 def start_of(model: mujoco.MjModel) -> np.ndarray:
-    """Return the first key frame, or the authored pose."""
+    """Return the first key frame, or the initial pose."""
     return np.array(model.key(0).qpos if model.nkey else model.qpos0)
 
 

@@ -28,7 +28,7 @@ LED_ARM = """
 ELBOW = np.arccos(0.4 / 0.5)
 START = [-ELBOW, 2 * ELBOW]  # the hand is at the guide, 0.8 m away
 LAG = 1e-2  # m; MuJoCo takes the guide as at rest: at 0.4 m/s the connect is late by some ms
-RIGID = 0.01  # share of the constraint force by which the rigid recipe differs from our rows
+RIGID = 0.01  # share of the constraint force by which the stiffest constraint differs from our rows
 STOP, REST = 0.5, 0.8  # s: the guide stops; the arm has come to rest
 
 

@@ -82,6 +82,7 @@ def test_a_robot_stands_and_sways_by_its_imu_and_encoders(stance, estimated):
     run, values = estimated
     told = run_of(stance, None)[1]
     assert not run.recording.events
+    assert any("Nothing observes: position of the base" in note for note in run.notes)
     assert values["tracking.rms_share"] < 1.1 * told["tracking.rms_share"]
     assert values["estimate.velocity"] < 0.005
     assert values["estimate.tilt"] < np.deg2rad(0.5)

@@ -80,17 +80,19 @@ def judged_tasks(design: Design) -> dict[str, list[int]]:
         design: of the controller.
     """
     first = set(design.levels[0]) if design.levels else {task.name for task in design.tasks}
-    own = [
+    weights = [
         (task.name, gains.weight) for task, gains in zip(design.tasks, design.gains, strict=True)
     ]
-    heaviest = max((float(np.max(w, initial=0.0)) for name, w in own if name in first), default=0.0)
-    found, start = {}, 0
-    for name, weight in own:
+    heaviest = max(
+        (float(np.max(w, initial=0.0)) for name, w in weights if name in first), default=0.0
+    )
+    rows_of_task, start = {}, 0
+    for name, weight in weights:
         leads = (HEAVIER * weight > heaviest) | ("weights" in design.tunable)
         if name in first and leads.any():
-            found[name] = [start + int(row) for row in np.flatnonzero(leads)]
+            rows_of_task[name] = [start + int(row) for row in np.flatnonzero(leads)]
         start += len(weight)
-    return found
+    return rows_of_task
 
 
 def floors(design: Design, J: list[Array]) -> Array:
@@ -101,8 +103,8 @@ def floors(design: Design, J: list[Array]) -> Array:
         J: (k, nv) Jacobians of all tasks at the sampled poses.
     """
     scales = design.system.scales
-    own = SHARE * scales.rate**2 * scales.coordinates
-    usual = np.median([np.linalg.norm(rows * own, axis=1) for rows in J], axis=0)
+    largest = SHARE * scales.rate**2 * scales.coordinates
+    usual = np.median([np.linalg.norm(rows * largest, axis=1) for rows in J], axis=0)
     return np.asarray(np.where(usual > 0, usual, 1.0))
 
 
@@ -117,14 +119,14 @@ def judged_rows(rows: Rows, tasks: TaskStack, floor: Array) -> Values:
         tasks: of the QP.
         floor: f.
     """
-    own = [row for each in rows.values() for row in each]
+    indices = [row for each in rows.values() for row in each]
     inverse = ca.DM(floor.size, 1)
-    inverse[own] = 1 / floor[own]
+    inverse[indices] = 1 / floor[indices]
     share = inverse
     if not isinstance(tasks.stated, ca.DM):
         share = in_scalars(
             "leading",
-            lambda k: [inverse * (HEAVIER * k["weight"] > ca.mmax(k["weight"][own, 0]))],
+            lambda k: [inverse * (HEAVIER * k["weight"] > ca.mmax(k["weight"][indices, 0]))],
             {"weight": tasks.stated},
         )[0]
     allowed = in_scalars(
@@ -182,11 +184,11 @@ def missed_by(design: Design, values: Mapping[str, ca.DM]) -> dict[str, tuple[st
         np.array(values[key]).ravel() for key in ("miss", "miss_share", "desired")
     )
     names = [row for task in design.tasks for row in task.components(design.system)]
-    found = {}
-    for (task, own), is_missed in zip(
+    worst_rows = {}
+    for (task, indices), is_missed in zip(
         rows.items(), np.array(values["missed"]).ravel(), strict=True
     ):
         if is_missed:
-            worst = own[int(np.argmax(np.abs(share * miss)[own]))]
-            found[task] = names[worst], float(abs(miss[worst])), float(abs(desired[worst]))
-    return found
+            worst = indices[int(np.argmax(np.abs(share * miss)[indices]))]
+            worst_rows[task] = names[worst], float(abs(miss[worst])), float(abs(desired[worst]))
+    return worst_rows

@@ -10,6 +10,7 @@ from time import perf_counter
 from mbcasadi.argument_kinds import checked
 from mbcasadi.errors import MbcasadiError, ModelError, UnsupportedFeatureError
 from mbcasadi.mjcf import load
+from mbcasadi.progress import Progress, ProgressReporter
 from mbcasadi.shapes import require_positive, require_whole
 from mbcasadi.system import read_mjcf
 from mbcasadi.validation.agreement.agreement import EXACT
@@ -116,7 +117,7 @@ def check_corpus(
     tolerance: float = EXACT,
     frames: int = 2,
     timeout: float = TIMEOUT,
-    progress: Callable[[str, float], None] | None = None,
+    progress: Progress | None = None,
 ) -> CorpusReport:
     """Compare every model below a folder with MuJoCo, each in a process that may crash or hang.
 
@@ -145,14 +146,16 @@ def check_corpus(
     names = [path.relative_to(root).as_posix() for path in files.models]
     arguments = [(path, name, options) for path, name in zip(files.models, names, strict=True)]
     rows: dict[int, CorpusRow] = {}
-    report = progress or (lambda _text, _fraction: None)
+    report = ProgressReporter(progress)
     report(f"{len(names)} models", 0.0)
     for place, result in run_isolated(check_one, arguments, jobs or os.cpu_count() or 1, timeout):
         if isinstance(result, BrokenOff):
             rows[place] = _broken_row(files.models[place], names[place], result)
         else:
             rows[place] = result
-        report(_progress_text(len(rows), len(names), rows[place]), len(rows) / len(names))
+        row = rows[place]
+        text = f"{len(rows)} of {len(names)}: {row.model}: {row.outcome}"
+        report(text, len(rows) / len(names))
     return CorpusReport(
         folder=str(folder),
         rows=tuple(rows[place] for place in sorted(rows)),
@@ -170,10 +173,6 @@ def _broken_row(path: Path, name: str, broken: BrokenOff) -> CorpusRow:
         outcome = "unreadable"
     reason = f"{broken.stage}: {broken.reason}"
     return CorpusRow(name, format_of(path), outcome, reason, seconds=broken.seconds)
-
-
-def _progress_text(done: int, count: int, row: CorpusRow) -> str:
-    return f"{done} of {count}: {row.model}: {row.outcome}"
 
 
 def _named_parts(files: CorpusFiles, root: Path) -> dict[str, str]:
