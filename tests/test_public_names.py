@@ -13,8 +13,8 @@ PACKAGES = [*packages(), "mbcasadi.description"]
 
 VERBS = {
     "describe",
-    "assemble", "compare", "discretize", "evaluate", "judge", "linearize", "perturb", "play",
-    "simulate", "soften", "validate",
+    "assemble", "browse", "compare", "discretize", "evaluate", "judge", "linearize", "perturb",
+    "play", "simulate", "soften", "validate",
 }  # fmt: skip
 TERMS = {"kalman", "lqg", "lqr", "pinv"}
 """Names of a method that stand for the method."""

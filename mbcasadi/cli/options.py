@@ -154,6 +154,7 @@ KINDS: dict[str, Any] = {
 FLAGS = {
     "disturbance": ("--push",),
     "viewer": ("--viewer",),
+    "browser": ("--browser",),
     "ranges": ("--range",),
     "delays": ("--delay",),
 }

@@ -30,7 +30,7 @@ if TYPE_CHECKING:  # so that `--help` does not import CasADi and MuJoCo
     from mbcasadi.validation import Campaign, Case, Report
     from mbcasadi.validation.spec import Spec
 
-SHOWN = ("softness", "what_if", "explain", "render", "video", "viewer")
+SHOWN = ("softness", "what_if", "explain", "render", "video", "viewer", "browser")
 Contents = record_of(("validation.report.report.ReportOptions", SHOWN))
 CAMPAIGN = "validation.campaigns.campaign.CampaignOptions"
 SEARCH = ("over", "largest", "steps", "tolerance")

@@ -1,6 +1,7 @@
 """MuJoCo as the plant: NumPy in, NumPy out."""
 
 from mbcasadi.plant.api import Source, compile_model
+from mbcasadi.plant.browser import BrowserView, browse
 from mbcasadi.plant.contacts import ContactForce
 from mbcasadi.plant.draw import Frames, draw_frames
 from mbcasadi.plant.free_object import FreeObject, with_object
@@ -14,6 +15,7 @@ from mbcasadi.plant.viewer import Observer, play
 from mbcasadi.plant.wrenches import applied_wrenches, external_wrenches
 
 __all__ = [
+    "BrowserView",
     "ContactForce",
     "Frames",
     "FreeObject",
@@ -24,6 +26,7 @@ __all__ = [
     "Source",
     "VideoOptions",
     "applied_wrenches",
+    "browse",
     "compile_model",
     "draw_frames",
     "external_wrenches",

@@ -55,7 +55,7 @@ def fitted_camera(model: mujoco.MjModel, q: Array, aspect: float) -> Camera:
     few = q[np.unique(np.linspace(0, len(q) - 1, min(len(q), MOST_POSES)).astype(int))]
     centres, radii = _spheres(model, few)
     azimuth, elevation = _direction(centres)
-    forward, right, up = _axes(azimuth, elevation)
+    forward, right, up = view_axes(azimuth, elevation)
     x, y, depth = centres @ right, centres @ up, centres @ forward
     middle = [((v + radii).max() + (v - radii).min()) / 2 for v in (x, y, depth)]
     tan_y = np.tan(np.radians(float(model.vis.global_.fovy)) / 2)
@@ -96,7 +96,7 @@ def _direction(centres: Array) -> tuple[float, float]:
     return azimuth + SIDE_TURN, -12.0
 
 
-def _axes(azimuth: float, elevation: float) -> tuple[Array, Array, Array]:
+def view_axes(azimuth: float, elevation: float) -> tuple[Array, Array, Array]:
     """Return forward, right and up of MuJoCo's free camera in the world."""
     a, e = np.radians(azimuth), np.radians(elevation)
     forward = np.array([np.cos(e) * np.cos(a), np.cos(e) * np.sin(a), np.sin(e)])

@@ -133,13 +133,7 @@ def poses_between(model: mujoco.MjModel, t: ArrayLike, q: ArrayLike, step: float
         ShapeError: t and q do not fit together, or to the model.
         ProblemError: falling times.
     """
-    times, poses = np.asarray(t, dtype=float).reshape(-1), np.asarray(q, dtype=float)
-    if poses.shape != (times.size, model.nq) or not times.size:
-        raise ShapeError(
-            f"t has shape {np.shape(t)} and q {poses.shape}, expected (nt,) and (nt, {model.nq})"
-        )
-    if not np.isfinite(times).all() or (np.diff(times) < 0).any():
-        raise ProblemError("t falls or is not finite; expected times that do not decrease")
+    times, poses = require_rows(model, t, q)
     even, before = _rows_between(times, step)
     result: Array = poses[before].copy()
     velocity = np.zeros(model.nv)
@@ -150,6 +144,23 @@ def poses_between(model: mujoco.MjModel, t: ArrayLike, q: ArrayLike, step: float
             )
             mujoco.mj_integratePos(model, row, velocity, now - times[k])
     return result
+
+
+def require_rows(model: mujoco.MjModel, t: ArrayLike, q: ArrayLike) -> tuple[Array, Array]:
+    """Return the times (nt,) and configurations (nt, nq) of a motion as arrays.
+
+    Raises:
+        ShapeError: t and q do not fit together, or to the model.
+        ProblemError: falling times.
+    """
+    times, poses = np.asarray(t, dtype=float).reshape(-1), np.asarray(q, dtype=float)
+    if poses.shape != (times.size, model.nq) or not times.size:
+        raise ShapeError(
+            f"t has shape {np.shape(t)} and q {poses.shape}, expected (nt,) and (nt, {model.nq})"
+        )
+    if not np.isfinite(times).all() or (np.diff(times) < 0).any():
+        raise ProblemError("t falls or is not finite; expected times that do not decrease")
+    return times, poses
 
 
 def _rows_between(times: Array, step: float) -> tuple[Array, NDArray[np.int64]]:

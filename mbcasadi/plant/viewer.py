@@ -11,8 +11,9 @@ import mujoco
 from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked
-from mbcasadi.errors import RenderingError
+from mbcasadi.errors import MissingExtraError, RenderingError
 from mbcasadi.plant.api import Source, compile_model
+from mbcasadi.plant.browser_server import require_browser
 from mbcasadi.plant.scene import Camera, fitted_camera, shown_model
 from mbcasadi.plant.video import poses_between, require_positive
 
@@ -108,16 +109,32 @@ def _open(model: mujoco.MjModel, data: mujoco.MjData, camera: Camera) -> Any:
     return handle
 
 
+def has_screen() -> bool:
+    """Return False where there is surely no screen: on Linux without a display."""
+    displays = (os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
+    return not sys.platform.startswith("linux") or any(displays)
+
+
 def require_screen() -> None:
     """Raise where there is surely no screen for the viewer.
 
     Raises:
         RenderingError: on Linux, neither DISPLAY nor WAYLAND_DISPLAY is set.
     """
-    if sys.platform.startswith("linux") and not any(
-        os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY")
-    ):
+    if not has_screen():
         raise RenderingError(
-            "the viewer needs a screen, and there is none (DISPLAY is not set); write a video in "
-            "its place, which needs no screen"
+            "the viewer needs a screen, and there is none (DISPLAY is not set); without one, show "
+            'a motion in a browser (pip install "mbcasadi[browser]") or write a video'
         )
+
+
+def require_viewer() -> None:
+    """Raise where a run can be shown neither on a screen nor in a browser.
+
+    Raises:
+        RenderingError: there is no screen, and viser is not installed.
+    """
+    try:
+        require_browser()
+    except MissingExtraError:
+        require_screen()

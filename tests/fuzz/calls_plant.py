@@ -1,6 +1,7 @@
 """Valid calls of code generation, the plant, validation and the models."""
 
 import importlib.resources
+from unittest.mock import MagicMock
 
 import mujoco
 import numpy as np
@@ -142,6 +143,8 @@ def calls_of_plants():
         home + "applied_wrenches": {"model": ex.sensed_model(), "data": ex.sensed_data()},
         home + "compile_model": {"source": ex.FOUR_BAR},
         home + "draw_frames": {"model": ex.model(), "q": np.zeros((1, 3)), "width": 8, "height": 8},
+        home + "browse": {"model": ex.FOUR_BAR, "t": np.zeros(1), "q": np.zeros((1, 3))},
+        home + "BrowserView.show": {"self": plant.BrowserView(MagicMock()), "t": 0.0},
         home + "play": {"model": ex.FOUR_BAR, "t": np.zeros(1), "q": np.zeros((1, 3))},
         home + "save_video": {
             "model": ex.FOUR_BAR,
@@ -240,6 +243,8 @@ def calls_of_validation():
             "self": report.runs[0], "path": ex.folder() / "own.gif",
             "options": plant.VideoOptions(width=8, height=8, fps=1.0),
         },
+        home + "Report.browse": {"self": report},
+        home + "Run.browse": {"self": report.runs[0]},
         home + "Run.metric": {"self": report.runs[0], "name": "effort.rms"},
         home + "compare": {"first": ex.four_bar(), "second": ex.FOUR_BAR, "states": 1},
         home + "agreement.agreement_with_mujoco": {

@@ -35,6 +35,8 @@ def own_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("mbcasadi.plant.draw._draw_in_process", drawn)
     monkeypatch.setattr("mbcasadi.plant.viewer._open", MagicMock())
+    monkeypatch.setattr("mbcasadi.plant.browser.open_server", MagicMock())
+    monkeypatch.setattr("mbcasadi.plant.browser.BrowserPlayer", MagicMock())
     monkeypatch.setattr("mbcasadi.validation.agreement.corpus.corpus.run_isolated", run_here)
 
 

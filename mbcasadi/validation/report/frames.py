@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 from mbcasadi.errors import MissingExtraError, RenderingError
 from mbcasadi.extras import optional_module
 from mbcasadi.plant import Observer, Plant, draw_frames, save_video
-from mbcasadi.plant.viewer import live_viewer
+from mbcasadi.plant.browser import live_browser
+from mbcasadi.plant.motion_paths import BASE_COLOR, END_COLOR, motion_paths
+from mbcasadi.plant.viewer import has_screen, live_viewer
 from mbcasadi.validation.closed_loop import Recording
 from mbcasadi.validation.metrics import OuterPlans
 from mbcasadi.validation.report.report import ReportOptions
@@ -21,7 +23,6 @@ from mbcasadi.validation.report.report import ReportOptions
 FRAMES = 6  # of one run
 PLAN_FRAMES = 3  # with plans
 WIDTH, HEIGHT = 400, 300  # pixels: twice the size on the page
-BASE_COLOR, END_COLOR = (0.12, 0.39, 0.72), (0.90, 0.45, 0.05)  # of planned places
 Array = NDArray[np.float64]
 
 
@@ -71,27 +72,13 @@ def render_plans(plant: Plant, recording: Recording, plans: OuterPlans | None) -
 
 
 def _planned_places(model: mujoco.MjModel, q: Array) -> Array:
-    """Return marks (k, 6) of free bodies and of bodies without children over a plan (N + 1, nq)."""
-    free = mujoco.mjtJoint.mjJNT_FREE
-    bases = [int(model.jnt_bodyid[j]) for j in range(model.njnt) if model.jnt_type[j] == free]
-    parents = set(model.body_parentid.tolist())
-    ends = [b for b in range(1, model.nbody) if b not in parents and model.body_weldid[b]]
-    data, marks = mujoco.MjData(model), []
-    for pose in q:
-        data.qpos[:] = pose
-        mujoco.mj_kinematics(model, data)
-        marks += [[*data.xpos[body], *BASE_COLOR] for body in bases]
-        marks += [[*_lowest(model, data, body), *END_COLOR] for body in ends]
-    return np.array(marks).reshape(-1, 6)
-
-
-def _lowest(model: mujoco.MjModel, data: mujoco.MjData, body: int) -> Array:
-    """Return the centre of the lowest geom of a body; that of the body where it has none."""
-    first, count = int(model.body_geomadr[body]), int(model.body_geomnum[body])
-    if not count:
-        return np.array(data.xpos[body])
-    places = data.geom_xpos[first : first + count]
-    return np.array(places[np.argmin(places[:, 2])])
+    """Return marks (k, 6) of free bodies and of the ends of limbs over a plan (N + 1, nq)."""
+    marks = [
+        np.hstack([places, np.tile(color, (len(places), 1))])
+        for paths, color in zip(motion_paths(model, q), (BASE_COLOR, END_COLOR), strict=True)
+        for places in paths
+    ]
+    return np.vstack([np.zeros((0, 6)), *marks])
 
 
 def write_video(plant: Plant, recording: Recording, path: str | Path) -> tuple[str, ...]:
@@ -106,10 +93,11 @@ def write_video(plant: Plant, recording: Recording, path: str | Path) -> tuple[s
 @contextmanager
 def observer_of(report: ReportOptions, plant: Plant) -> Iterator[Observer | None]:
     """Open the viewer where it is required; yield what observes each tick."""
-    if not report.viewer:
+    if not report.viewer and not report.browser:
         yield report.observer
         return
-    with live_viewer(plant.model, plant.data) as show:
+    live = live_viewer if has_screen() and not report.browser else live_browser
+    with live(plant.model, plant.data) as show:
         own = report.observer
 
         def observe(model: mujoco.MjModel, data: mujoco.MjData) -> None:

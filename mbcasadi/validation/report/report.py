@@ -8,9 +8,10 @@ from mbcasadi.argument_kinds import checked, require_fields
 from mbcasadi.description import Controller
 from mbcasadi.description.controller import HasController
 from mbcasadi.errors import ProblemError
-from mbcasadi.plant import Observer
+from mbcasadi.plant import BrowserView, Observer
+from mbcasadi.plant.browser_server import HOST, PORT, require_browser
 from mbcasadi.plant.video import VideoOptions, require_video
-from mbcasadi.plant.viewer import require_screen
+from mbcasadi.plant.viewer import require_viewer
 from mbcasadi.progress import Progress
 from mbcasadi.short_text import summarised
 from mbcasadi.validation.metrics import passed
@@ -45,14 +46,17 @@ class ReportOptions:
         render: render frames, where a renderer is present.
         video: file to write the motion to, `.mp4` or `.gif`; see `plant.save_video`. Where no
             renderer is present, the report says so.
-        viewer: show the run in MuJoCo's viewer while it is simulated, at most in real time.
+        viewer: show the run in MuJoCo's viewer while it is simulated, at most in real time; in a
+            browser where there is no screen.
+        browser: show the run in a browser while it is simulated, at most in real time. The
+            address is written to stderr, and the run waits a minute for a page to be opened.
         observer: called with MuJoCo's model and data at each tick of the run, not of repetitions.
         progress: called with what is being done and a share from 0 to 1.
 
     Raises:
         ProblemError: `undelayed` without `what_if`; a video of another suffix, or in no folder.
-        MissingExtraError: the encoder of the video is not installed.
-        RenderingError: there is no screen for the viewer.
+        MissingExtraError: the encoder of the video, or viser for the browser, is not installed.
+        RenderingError: there is no screen for the viewer, and no viser for the browser.
     """
 
     name: str = ""
@@ -64,6 +68,7 @@ class ReportOptions:
     render: bool = False
     video: str | Path | None = None
     viewer: bool = False
+    browser: bool = False
     observer: Observer | None = None
     progress: Progress | None = None
 
@@ -71,8 +76,10 @@ class ReportOptions:
         require_fields(self)
         if self.video is not None:
             require_video(Path(self.video))
-        if self.viewer:
-            require_screen()
+        if self.browser:
+            require_browser()
+        elif self.viewer:
+            require_viewer()
         if self.undelayed is not None and not self.what_if:
             raise ProblemError(
                 "undelayed is used by the repetitions of what_if only; give what_if=True too"
@@ -157,12 +164,24 @@ class Report:
         Raises:
             ProblemError: there are several runs; each has a method `video` of its own.
         """
+        return self._only_run("video").video(path, options)
+
+    @checked
+    def browse(self, *, host: str = HOST, port: int = PORT) -> BrowserView:
+        """Show the only run in a browser; see `Run.browse`.
+
+        Raises:
+            ProblemError: there are several runs; each has a method `browse` of its own.
+        """
+        return self._only_run("browse").browse(host=host, port=port)
+
+    def _only_run(self, method: str) -> Run:
         if len(self.runs) != 1:
             raise ProblemError(
-                f"the report has {len(self.runs)} runs; write the video of one of them by "
-                "report.runs[0].video(...)"
+                f"the report has {len(self.runs)} runs; call the method of one of them, "
+                f"report.runs[0].{method}(...)"
             )
-        return self.runs[0].video(path, options)
+        return self.runs[0]
 
     def _repr_html_(self) -> str:
         return report_html(self.title, self.runs)

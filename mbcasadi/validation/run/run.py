@@ -12,7 +12,11 @@ from mbcasadi.argument_kinds import checked
 from mbcasadi.codegen import TickTimes
 from mbcasadi.description import Controller
 from mbcasadi.errors import ProblemError
-from mbcasadi.plant import VideoOptions, save_video
+from mbcasadi.plant import BrowserView, VideoOptions, save_video
+from mbcasadi.plant.browser import browse_motion
+from mbcasadi.plant.browser_player import RecordedMotion
+from mbcasadi.plant.browser_server import HOST, PORT
+from mbcasadi.plant.mocap import mocap_rows
 from mbcasadi.short_text import summarised
 from mbcasadi.validation.closed_loop import Recording
 from mbcasadi.validation.metrics import (
@@ -58,7 +62,7 @@ class Run:
         plan_frames: PNG images of the robot with some of `plans`, at `plan_times`, s.
         contact_forces: planned forces and MuJoCo's, where the controller plans them.
         frames: PNG images of the motion, with `frame_times` in s.
-        model: of the plant, with its errors; shown by `video`.
+        model: of the plant, with its errors; shown by `video` and `browse`.
         notes: sentences for the reader: something not compared, no renderer, a divergence.
     """
 
@@ -112,16 +116,47 @@ class Run:
         Raises:
             ProblemError: the run was made without a plant's model.
         """
-        if self.model is None:
-            raise ProblemError(f"run {self.name!r} has no model; expected a run of validate")
         return save_video(
-            self.model,
+            self._plant_model(),
             self.recording.t,
             self.recording.q,
             path,
             options,
             mocap=self.recording.mocap_or_none,
         )
+
+    @checked
+    def browse(self, *, host: str = HOST, port: int = PORT) -> BrowserView:
+        """Show the motion, MuJoCo's contact forces with their cones, and plans in a browser.
+
+        Arguments and errors as `plant.browse`. The forces are those of MuJoCo in the recorded
+        states, under the recorded controls and disturbances.
+
+        Raises:
+            ProblemError: the run was made without a plant's model.
+        """
+        model, recording = self._plant_model(), self.recording
+        state = {
+            "qvel": recording.v,
+            "act": recording.act,
+            "ctrl": recording.u_applied,
+            "qfrc_applied": recording.disturbance,
+            "eq_active": recording.equality_active,
+        }
+        plans = () if self.plans is None else zip(self.plans.ticks, self.plans.q, strict=True)
+        motion = RecordedMotion(
+            recording.t,
+            recording.q,
+            mocap_rows(model, recording.mocap_or_none, recording.ticks),
+            state,
+            tuple((float(recording.t[tick]), q) for tick, q in plans),
+        )
+        return browse_motion(model, motion, host, port)
+
+    def _plant_model(self) -> mujoco.MjModel:
+        if self.model is None:
+            raise ProblemError(f"run {self.name!r} has no model; expected a run of validate")
+        return self.model
 
     @property
     def statuses(self) -> dict[str, int]:
