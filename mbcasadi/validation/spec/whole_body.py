@@ -46,9 +46,7 @@ AnyStagePart = Annotated[
 ]
 """A part of an optimal control problem, by its name: `type = "joint_limits"` is `JointLimits`."""
 
-AnyCostTask = Annotated[
-    Task, OneOf(by_type(control, Task, "Task"), plugins=(plugins.TASKS, Task))
-]
+AnyCostTask = Annotated[Task, OneOf(by_type(control, Task, "Task"), plugins=(plugins.TASKS, Task))]
 
 LawBelow = new_table(
     "LawBelow",

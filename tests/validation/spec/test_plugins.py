@@ -158,9 +158,9 @@ def test_a_controller_of_a_package_needs_no_permission_and_takes_what_its_signat
     made = build_experiment(parse_spec(tables), FOUR_BAR)
     assert made.controller.controller.period == 0.002
     assert made.reference(0.3)[0] != made.reference(0.0)[0]
-    with pytest.raises(ProblemError, match="unknown key 'kpp'.*did you mean 'kp'"):
+    with pytest.raises(ProblemError, match=r"unknown key 'kpp'.*did you mean 'kp'"):
         parse_spec(tables | {"kpp": 1.0})
-    with pytest.raises(ControllerError, match=f"'one_posture' {PACKAGE}.*ArithmeticError: kp is n"):
+    with pytest.raises(ControllerError, match=rf"'one_posture' {PACKAGE}.*ArithmeticError: kp is n"):
         build_experiment(parse_spec(tables | {"kp": -1.0}), FOUR_BAR)
     with pytest.raises(UnknownNameError, match="unknown joint 'crnk'"):
         build_experiment(parse_spec(tables | {"joint": "crnk"}), FOUR_BAR)
@@ -171,9 +171,9 @@ def test_nothing_is_imported_before_a_file_has_its_name_and_no_name_of_ours_is_r
     spec = parse_spec(qp(**task))
     assert isinstance(spec.task[0].task, mb.control.PostureTask)
     parse_spec({"type": "lqr"})
-    with pytest.raises(UnknownNameError, match="'one_posture'.*did you mean 'one_posture'"):
+    with pytest.raises(UnknownNameError, match=r"'one_posture'.*did you mean 'one_posture'"):
         parse_spec({"type": "one_postur"})
-    with pytest.raises(ProblemError, match="unknown type 'squar'.*did you mean 'square'"):
+    with pytest.raises(ProblemError, match=r"unknown type 'squar'.*did you mean 'square'"):
         parse_spec(qp(type="squar"))
     assert "square" in plugin_names("mbcasadi.tasks")
     assert "lean_robots" not in sys.modules
