@@ -160,7 +160,9 @@ def test_a_controller_of_a_package_needs_no_permission_and_takes_what_its_signat
     assert made.reference(0.3)[0] != made.reference(0.0)[0]
     with pytest.raises(ProblemError, match=r"unknown key 'kpp'.*did you mean 'kp'"):
         parse_spec(tables | {"kpp": 1.0})
-    with pytest.raises(ControllerError, match=rf"'one_posture' {PACKAGE}.*ArithmeticError: kp is n"):
+    with pytest.raises(
+        ControllerError, match=rf"'one_posture' {PACKAGE}.*ArithmeticError: kp is n"
+    ):
         build_experiment(parse_spec(tables | {"kp": -1.0}), FOUR_BAR)
     with pytest.raises(UnknownNameError, match="unknown joint 'crnk'"):
         build_experiment(parse_spec(tables | {"joint": "crnk"}), FOUR_BAR)
