@@ -21,6 +21,7 @@ from mbcasadi.description import Contact
 from mbcasadi.errors import ProblemError
 from mbcasadi.system import GeometryContact, System, contacts_of
 from mbcasadi.system.missing_ground import require_contact_name
+from mbcasadi.validation.spec import plugins
 from mbcasadi.validation.spec.common import (
     ControlLimits,
     MaskSwitch,
@@ -66,7 +67,13 @@ class Moved(NamedTuple):
 
 
 AnyTask = Annotated[
-    Moved, OneOf(by_type(control, Task, "Task"), make=Moved.of, reference=(Motion, {}))
+    Moved,
+    OneOf(
+        by_type(control, Task, "Task"),
+        make=Moved.of,
+        plugins=(plugins.TASKS, Task),
+        reference=(Motion, {}),
+    ),
 ]
 AnyPart = Annotated[control.Part, OneOf(by_type(control, control.Part))]
 """Any part of `mbcasadi.control`, by its name: `type = "half_space"` is a `HalfSpace`."""

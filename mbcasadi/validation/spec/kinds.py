@@ -1,9 +1,8 @@
 """The types of controllers: the table of each one, and what makes it."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,24 +12,19 @@ from mbcasadi.control import sequence
 from mbcasadi.plant import Plant
 from mbcasadi.shapes import column
 from mbcasadi.system import System, read_mjcf
+from mbcasadi.unknown_names import unknown_name
 from mbcasadi.validation.spec import laws, linear
 from mbcasadi.validation.spec.common import Spec
 from mbcasadi.validation.spec.estimation import sensing_of
 from mbcasadi.validation.spec.experiment import Experiment
 from mbcasadi.validation.spec.inverse_dynamics import InverseDynamicsSpec, build_inverse_dynamics
 from mbcasadi.validation.spec.own import OwnSpec, build_own
+from mbcasadi.validation.spec.plugin_kinds import Kind, plugin_kind
 from mbcasadi.validation.spec.tables import new_table
 from mbcasadi.validation.spec.walking import WalkingSpec, build_walking
 from mbcasadi.validation.spec.whole_body import WholeBodySpec, build_whole_body
 
 Array = NDArray[np.float64]
-
-
-class Kind(NamedTuple):
-    """A type of controller: its table, and (values, system, q0) → its experiment."""
-
-    table: type[Spec]
-    build: Callable[[Any, System, Array], Experiment]
 
 
 KINDS: dict[str, Kind] = {
@@ -50,6 +44,27 @@ TYPES: dict[str, Any] = {
     for name, kind in KINDS.items()
 }
 """The tables of each type of controller, by the `type` of the file."""
+
+
+def kind_of(name: str) -> Kind | None:
+    """Return a type of controller, of mbcasadi or of a package; None where there is none.
+
+    Raises:
+        ProblemError: see `plugin_kind`.
+    """
+    return KINDS.get(name) or plugin_kind(name)
+
+
+def table_of_type(name: str) -> Any:
+    """Return the table of a type of controller, as in `TYPES`; None where there is none.
+
+    Raises:
+        ProblemError: see `plugin_kind`.
+    """
+    if name in TYPES:
+        return TYPES[name]
+    kind = plugin_kind(name)
+    return kind and new_table(kind.table.__name__, kind.table, type=(Literal[name], ...))
 
 
 @checked
@@ -86,7 +101,10 @@ def experiment_for_system(spec: Spec, system: System, q0: Array) -> Experiment:
         ProblemError: the problem contradicts itself.
     """
     q0 = column("q0", q0, system.nq)
-    experiment = KINDS[spec.type].build(spec, system, q0)
+    kind = kind_of(spec.type)
+    if kind is None:
+        raise unknown_name("type of controller", spec.type, TYPES)
+    experiment = kind.build(spec, system, q0)
     if spec.sequence is not None:
         modes, transitions = spec.sequence.mode, spec.sequence.transition
         whole = sequence(experiment.controller, modes, transitions, name=spec.name)

@@ -1,6 +1,7 @@
 """The control laws of `control.laws` as TOML: their signatures are the tables."""
 
 import inspect
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Annotated, Any
 
@@ -13,6 +14,7 @@ from mbcasadi.control import laws
 from mbcasadi.control.laws import DryFriction, ForceGains, Law, LawOptions
 from mbcasadi.control.laws.quasi_velocity_motion import LEAST
 from mbcasadi.control.laws.servo import FORMS
+from mbcasadi.errors import ProblemError
 from mbcasadi.system import System
 from mbcasadi.validation.spec.common import ControlLimits, Motion, Spec, options_for
 from mbcasadi.validation.spec.experiment import Experiment
@@ -53,6 +55,9 @@ FLAT: dict[str, dict[str, Any]] = {
 """Arguments that are records, and their fields that are keys of the law's own table."""
 
 OTHER = (*KEYS, *FLAT, "system")
+OF_ALL = ("name", "period")
+"""Keys of all files that a function may take as well."""
+
 WITHIN = fields_of(laws.within_limits, ("torque_weight", "kinetic_weight"))
 
 
@@ -63,26 +68,28 @@ class LawSpec(Spec):
     within_limits: Annotated[dict[str, Any], Table(dict, **WITHIN)] | None = None
 
 
-def table_of_law(kind: str) -> type[Spec]:
-    """Return the table of a law: its arguments, and what it tracks."""
-    law = getattr(laws, kind)
+def table_of_law(kind: str, law: Callable[..., Law] | None = None) -> type[Spec]:
+    """Return the table of a law, one of ours by default: its arguments, and what it tracks."""
+    law = law or getattr(laws, kind)
     own = dict(KEYS[name] for name in inspect.signature(law).parameters if name in KEYS)
     if "task" not in own:
         own["reference"] = (Motion, {})
-    own |= fields_of(law, but=OTHER, choices={"least": LEAST, "form": FORMS})
+    own |= fields_of(law, but=(*OTHER, *OF_ALL), choices={"least": LEAST, "form": FORMS})
     for name in FLAT.keys() & inspect.signature(law).parameters:
         own |= FLAT[name]
     return new_table(kind, LawSpec, **own)
 
 
-def build_law(spec: Any, system: System, q0: Array) -> Experiment:
-    """Return one of the laws with its motion.
+def build_law(
+    spec: Any, system: System, q0: Array, make: Callable[..., Law] | None = None
+) -> Experiment:
+    """Return one of the laws with its motion; `make` is the function of a law that is not ours.
 
     Raises:
         UnknownNameError: no such joint, row or entry of the reference.
         ProblemError: what the law refuses.
     """
-    law = _law(spec, system)
+    law = _law(spec, system, make or getattr(laws, spec.type))
     if hasattr(spec, "task"):
         t = ca.SX.sym("t")
         ref = ca.SX(ca.DM(law.reference_at(q0)))
@@ -101,9 +108,12 @@ def build_law(spec: Any, system: System, q0: Array) -> Experiment:
     return Experiment(law, q0, slot_motion(law.slots, start, spec.reference, system))
 
 
-def _law(spec: Any, system: System) -> Law:
-    """Return the law, within its limits where the file says so."""
-    make = getattr(laws, spec.type)
+def _law(spec: Any, system: System, make: Callable[..., Law]) -> Law:
+    """Return the law, within its limits where the file says so.
+
+    Raises:
+        ProblemError: what was made is no law.
+    """
     takes = inspect.signature(make).parameters
     own: dict[str, Any] = {}
     if "task" in takes:
@@ -114,7 +124,9 @@ def _law(spec: Any, system: System) -> Law:
         own["coordinates"] = laws.joint_coordinates(system, spec.joints)
     if "servo" in takes:
         own["servo"] = _servo_rows(spec.joints, system)
-    law: Law = make(system, **options_for(make, spec, system, **own))
+    law = make(system, **options_for(make, spec, system, **own))
+    if not isinstance(law, Law):
+        raise ProblemError(f"{spec.type!r} returned {type(law).__name__}; expected a laws.Law")
     return law if spec.within_limits is None else laws.within_limits(law, **spec.within_limits)
 
 

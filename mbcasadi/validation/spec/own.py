@@ -7,7 +7,7 @@ import importlib
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,16 +53,25 @@ def build_own(spec: OwnSpec, system: System, q0: Array) -> Experiment:
             law = function(system, **spec.arguments)
         except Exception as error:
             raise ControllerError(f"{spec.make} raised {type(error).__name__}: {error}") from error
+    return experiment_of(law, q0, spec.reference, system, spec.make)
+
+
+def experiment_of(law: Any, q0: Array, motion: Motion, system: System, maker: str) -> Experiment:
+    """Return a controller that a function made, with its motion; `maker` is for messages.
+
+    Raises:
+        ProblemError: no controller, or a motion of one without a reference.
+    """
     if not isinstance(law, (Controller, HasController)):
         raise ProblemError(
-            f"{spec.make} returned {type(law).__name__}; expected a controller of "
+            f"{maker} returned {type(law).__name__}; expected a controller of "
             "mbcasadi.control or mbcasadi.mpc, or a description.Controller"
         )
     reference = None  # the law is left to hold the start
-    if isinstance(law, (ControlLaw, InverseDynamicsQP)) and law.nref and spec.reference:
-        reference = slot_motion(law.slots, law.reference_at(q0), spec.reference, system)
-    elif spec.reference:
-        raise ProblemError(f"reference: {spec.make} returned a controller without one")
+    if isinstance(law, (ControlLaw, InverseDynamicsQP)) and law.nref and motion:
+        reference = slot_motion(law.slots, law.reference_at(q0), motion, system)
+    elif motion:
+        raise ProblemError(f"reference: {maker} returned a controller without one")
     return Experiment(law, q0, reference)
 
 

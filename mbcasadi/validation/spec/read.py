@@ -14,7 +14,8 @@ from mbcasadi.codegen.folder import MANIFEST
 from mbcasadi.errors import ProblemError, UnknownNameError
 from mbcasadi.unknown_names import unknown_name
 from mbcasadi.validation.spec.common import Spec
-from mbcasadi.validation.spec.kinds import TYPES
+from mbcasadi.validation.spec.kinds import TYPES, table_of_type
+from mbcasadi.validation.spec.plugin_kinds import plugin_types
 from mbcasadi.validation.spec.wrong_values import error_text, line_of, syntax_text
 
 
@@ -78,27 +79,32 @@ def _parse(tables: Mapping[str, object], origin: str, text: str, *, allow_code: 
     """Return the tables of a file, whose text gives messages the numbers of lines."""
     kind: Any = tables.get("type")
     if kind is None:
-        raise ProblemError(
-            f"{origin}: type is missing; expected one of {', '.join(map(repr, TYPES))}"
-        )
-    if not isinstance(kind, str) or kind not in TYPES:
+        valid = ", ".join(map(repr, all_types()))
+        raise ProblemError(f"{origin}: type is missing; expected one of {valid}")
+    table = table_of_type(kind) if isinstance(kind, str) else None
+    if table is None:
         number = line_of(("type",), text)
         place = origin if number is None else f"{origin}: line {number}"
-        raise UnknownNameError(f"{place}: {unknown_name('type of controller', kind, TYPES)}")
+        raise UnknownNameError(f"{place}: {unknown_name('type of controller', kind, all_types())}")
     if kind == "own" and not allow_code:
         raise ProblemError(
             f'{origin}: type = "own" runs Python code, {tables.get("make")!r}; if you trust it, '
             "allow it: --allow-code, or read_spec(..., allow_code=True)"
         )
     try:
-        spec: Spec = TYPES[kind].model_validate(tables)
+        spec: Spec = table.model_validate(tables)
     except ValidationError as error:
         raise ProblemError(f"{origin}: {error_text(error, tables, text)}") from error
     return spec
 
 
+def all_types() -> list[str]:
+    """Return the types of controllers, those of packages first."""
+    return [*plugin_types(), *TYPES]
+
+
 def json_schema() -> dict[str, Any]:
-    """Return the JSON schema (draft 2020-12) of a controller's TOML file."""
+    """Return the JSON schema (draft 2020-12) of a controller's TOML file, without plugins."""
     every: Any = reduce(or_, TYPES.values())
     adapter: TypeAdapter[Any] = TypeAdapter(Annotated[every, Field(discriminator="type")])
     heading = {

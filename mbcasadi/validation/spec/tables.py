@@ -17,10 +17,11 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from numpy.typing import ArrayLike
 from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
-from pydantic_core import core_schema
+from pydantic_core import PydanticKnownError, core_schema
 
 from mbcasadi.annotations import documented, hints_of, parts_of
 from mbcasadi.errors import ProblemError, UnknownNameError
+from mbcasadi.validation.spec.plugins import broken, find_plugin, load_plugin, plugin_names
 from mbcasadi.validation.spec.wrong_values import UnknownKeyError
 
 Positive = Annotated[float, Field(gt=0)]
@@ -80,6 +81,7 @@ class OneOf:
         kinds: the dataclasses, by `type`.
         more: further keys of all tables, as in `create_model`.
         make: (dataclass, values of the table by name) → what the table stands for.
+        plugins: group of entry points of further dataclasses, and their base; None for no others.
     """
 
     def __init__(
@@ -87,22 +89,48 @@ class OneOf:
         kinds: Mapping[str, type],
         *,
         make: Callable[..., object] = lambda kind, /, **values: kind(**values),
+        plugins: tuple[str, type] | None = None,
         **more: Any,
     ) -> None:
-        self.kinds, self.make, self.more = kinds, make, more
+        self.kinds, self.make, self.more, self.plugins = kinds, make, more, plugins
 
     def __get_pydantic_core_schema__(self, _: Any, handler: Any) -> core_schema.CoreSchema:
         """Return the schema of the tables, whose values make a dataclass."""
 
         def made(name: str, kind: type) -> core_schema.CoreSchema:
-            table = new_table(kind.__name__, table_of(kind), type=(Literal[name], ...), **self.more)
+            table = self._table(name, kind)
             return made_of(table, lambda **values: self.make(kind, **values), handler)
 
         choices: dict[Any, core_schema.CoreSchema] = {
             name: made(name, kind) for name, kind in self.kinds.items()
         }
         union = core_schema.tagged_union_schema(choices, discriminator="type")
-        return core_schema.no_info_before_validator_function(self._require_type, union)
+        own = core_schema.no_info_wrap_validator_function(self._of_package, union)
+        return core_schema.no_info_before_validator_function(self._require_type, own)
+
+    def _table(self, name: str, kind: type) -> type[StrictTable]:
+        """Return the table of a dataclass, with its type and what all have."""
+        return new_table(kind.__name__, table_of(kind), type=(Literal[name], ...), **self.more)
+
+    def _of_package(self, values: Any, handler: Callable[[Any], object]) -> object:
+        """Return what a table stands for; a type that is none of ours is that of a package."""
+        name = values.get("type") if isinstance(values, Mapping) else None
+        if self.plugins is None or not isinstance(name, str) or name in self.kinds:
+            return handler(values)
+        group, base = self.plugins
+        entry = find_plugin(name, group)
+        if entry is None:
+            valid = ", ".join(map(repr, [*self.kinds, *plugin_names(group)]))
+            context = {"discriminator": "'type'", "tag": name, "expected_tags": valid}
+            raise PydanticKnownError("union_tag_invalid", context)
+        kind = load_plugin(entry)
+        if not (inspect.isclass(kind) and issubclass(kind, base) and _is_of_files(kind)):
+            expected = f"expected a dataclass of the base {base.__name__} that a file can hold"
+            raise broken(entry, f"found {kind!r:.60}, {expected}")
+        return _built(
+            self._table(name, kind).model_validate(values),
+            lambda **options: self.make(kind, **options),
+        )
 
     def _require_type(self, values: object) -> object:
         """Return the values of a table; raise where it has no type."""
@@ -118,12 +146,16 @@ def made_of(
     """Return the schema of a table whose values make something else."""
 
     def build(values: StrictTable) -> object:
-        try:
-            return make(**values.given)
-        except UnknownNameError as error:  # no ValueError, of which pydantic knows the place
-            raise ProblemError(str(error)) from error
+        return _built(values, make)
 
     return core_schema.no_info_after_validator_function(build, handler.generate_schema(table))
+
+
+def _built(values: StrictTable, make: Callable[..., object]) -> object:
+    try:
+        return make(**values.given)
+    except UnknownNameError as error:  # no ValueError, of which pydantic knows the place
+        raise ProblemError(str(error)) from error
 
 
 def by_type(package: object, base: type, ending: str = "") -> dict[str, type]:

@@ -16,6 +16,7 @@ from mbcasadi.mpc import whole_body_mpc
 from mbcasadi.mpc.ocp.stage_part import StagePart
 from mbcasadi.mpc.whole_body.whole_body_mpc import TICKS
 from mbcasadi.system import System
+from mbcasadi.validation.spec import plugins
 from mbcasadi.validation.spec.common import Identifier, Spec
 from mbcasadi.validation.spec.experiment import Experiment, Outer
 from mbcasadi.validation.spec.inverse_dynamics import QP_TABLES, AnyContact, inverse_dynamics_qp
@@ -45,7 +46,7 @@ AnyStagePart = Annotated[
 ]
 """A part of an optimal control problem, by its name: `type = "joint_limits"` is `JointLimits`."""
 
-AnyCostTask = Annotated[Task, OneOf(by_type(control, Task, "Task"))]
+AnyCostTask = Annotated[Task, OneOf(by_type(control, Task, "Task"), plugins=(plugins.TASKS, Task))]
 
 LawBelow = new_table(
     "LawBelow",
