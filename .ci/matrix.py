@@ -39,7 +39,7 @@ def tests(session: nox.Session, mujoco: str) -> None:
 
 @nox.session(python=PYTHONS)
 def wheel(session: nox.Session) -> None:
-    """Build the wheel, or take the one that is named, install it with `[tools]` alone, and do what a first user does."""
+    """Install the wheel, built or named, with `[tools]` alone, and do what a first user does."""
     folder = Path(session.create_tmp()).resolve()
     if session.posargs:
         wheel = Path(session.invoked_from, session.posargs[0]).resolve()

@@ -78,7 +78,8 @@ def main(tag: str) -> None:
     """Print the notes, or end with what is wrong."""
     if reasons := faults(tag):
         sys.exit("\n".join(reasons))
-    print(notes((ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), tag.removeprefix("v")))
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    sys.stdout.write(notes(changelog, tag.removeprefix("v")) + "\n")
 
 
 if __name__ == "__main__":

@@ -91,7 +91,7 @@ def test_the_command_of_the_workflow_lists_the_components(environment):
     shutil.copy(ROOT / "pyproject.toml", environment.parent)
     program, *arguments = shlex.split(command)
     subprocess.run(
-        [sys.executable, "-m", program.replace("-", "_"), *arguments],  # validates its output
+        [sys.executable, "-m", program.replace("-", "_"), *arguments, "--no-validate"],  # 4 s
         cwd=environment.parent,
         env={k: v for k, v in os.environ.items() if k != "PYTHONPATH"},
         check=True,
@@ -100,9 +100,9 @@ def test_the_command_of_the_workflow_lists_the_components(environment):
     root = bom["metadata"]["component"]
     assert (root["name"], root["version"]) == (PROJECT["name"], PROJECT["version"])
     assert root["licenses"][0]["license"]["id"] == PROJECT["license"]
-    versions = {c["bom-ref"]: c["name"] for c in bom["components"]}
+    names = {c["bom-ref"]: c["name"] for c in bom["components"]}
     (needs,) = [d["dependsOn"] for d in bom["dependencies"] if d["ref"] == root["bom-ref"]]
-    assert {versions[ref] for ref in needs} == {n for n, _ in normal(PROJECT["dependencies"])}
+    assert {names[ref] for ref in needs} == {n for n, _ in normal(PROJECT["dependencies"])}
     for component in bom["components"]:
         assert component["version"] == importlib.metadata.version(component["name"])
 
