@@ -3,7 +3,8 @@
     pip install nox
     nox -f .ci/matrix.py -l                              # what there is
     nox -f .ci/matrix.py -s "tests-3.13(mujoco='3.10')"  # one of them
-    nox -f .ci/matrix.py -s wheel-3.13 -- tests/cli      # pytest's arguments behind --
+    nox -f .ci/matrix.py -s tests-3.13 -- tests/cli      # pytest's arguments behind --
+    nox -f .ci/matrix.py -s wheel-3.13 -- dist/a.whl     # a wheel that is there already
 
 A Python that is not installed is skipped by name. `PYTEST_WORKERS` is the number of workers, 2 by
 default.
@@ -38,11 +39,14 @@ def tests(session: nox.Session, mujoco: str) -> None:
 
 @nox.session(python=PYTHONS)
 def wheel(session: nox.Session) -> None:
-    """Build the wheel, install it with `[tools]` alone, and do what a first user does."""
+    """Install the wheel, built or named, with `[tools]` alone, and do what a first user does."""
     folder = Path(session.create_tmp()).resolve()
-    session.run("python", "-m", "pip", "wheel", "--no-deps", "-w", str(folder), str(ROOT))
-    wheels = sorted(folder.glob("*.whl"), key=lambda file: file.stat().st_mtime)
-    session.install(f"mbcasadi[tools] @ {wheels[-1].as_uri()}")
+    if session.posargs:
+        wheel = Path(session.invoked_from, session.posargs[0]).resolve()
+    else:
+        session.run("python", "-m", "pip", "wheel", "--no-deps", "-w", str(folder), str(ROOT))
+        wheel = max(folder.glob("*.whl"), key=lambda file: file.stat().st_mtime)
+    session.install(f"mbcasadi[tools] @ {wheel.as_uri()}")
     session.chdir(folder)
     session.run("mbcasadi", "inspect", "four_bar")
     session.run("mbcasadi", "check", "four_bar")

@@ -8,7 +8,6 @@ import os
 import platform
 import shlex
 import sys
-from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -136,24 +135,6 @@ def split_command(text: str, system: str = sys.platform) -> tuple[str, ...]:
     if system != "win32":
         return tuple(shlex.split(text))
     return tuple(word.strip('"') for word in shlex.split(text, posix=False))
-
-
-def cache_folder(
-    environment: Mapping[str, str] = os.environ,
-    home: Callable[[], Path] = Path.home,
-    system: str = sys.platform,
-) -> Path:
-    """Return the folder in which programs of a user keep what they can make again.
-
-    Raises:
-        RuntimeError: the user has no home.
-    """
-    if system == "win32":
-        return Path(environment.get("LOCALAPPDATA") or home() / "AppData" / "Local")
-    if system == "darwin":
-        return home() / "Library" / "Caches"
-    xdg = Path(environment.get("XDG_CACHE_HOME", ""))
-    return xdg if xdg.is_absolute() else home() / ".cache"
 
 
 def usable_cores() -> int:

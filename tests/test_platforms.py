@@ -55,20 +55,6 @@ def test_a_backslash_stands_for_itself_on_windows():
             platforms.split_command('gcc "-m64', system)
 
 
-def test_each_system_has_its_folder_for_caches():
-    home = Path("home").absolute()
-
-    def folder(system, **environment):
-        return platforms.cache_folder(environment, lambda: home, system)
-
-    assert folder("linux") == home / ".cache"
-    assert folder("linux", XDG_CACHE_HOME=str(home / "x")) == home / "x"
-    assert folder("linux", XDG_CACHE_HOME="relative") == home / ".cache"
-    assert folder("darwin") == home / "Library" / "Caches"
-    assert folder("win32") == home / "AppData" / "Local"
-    assert folder("win32", LOCALAPPDATA=str(home / "local")) == home / "local"
-
-
 @pytest.fixture
 def windows(monkeypatch):
     monkeypatch.setattr(compiler, "platform_of", lambda: platforms.WINDOWS)

@@ -17,8 +17,9 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 
+from platformdirs import user_cache_path
+
 from mbcasadi.errors import ExportError
-from mbcasadi.platforms import cache_folder
 
 FOLDER, LIMIT = "MBCASADI_CACHE", "MBCASADI_CACHE_LIMIT"
 """Environment variables."""
@@ -64,9 +65,10 @@ def folder() -> Path | None:
     if requested:
         return Path(requested).absolute()
     try:
-        return cache_folder() / "mbcasadi"
+        path = user_cache_path("mbcasadi", appauthor=False, opinion=False)
     except RuntimeError:  # there is no home
         return None
+    return path if path.is_absolute() else None  # below "~", as older versions say that
 
 
 def limit() -> int:

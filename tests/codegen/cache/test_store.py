@@ -118,18 +118,26 @@ def test_off_and_disabled_keep_nothing(monkeypatch):
     assert str(cache.info()) == "no cache (MBCASADI_CACHE=off)"
 
 
-def test_the_folder_is_in_that_of_the_platform(monkeypatch):
+@pytest.mark.skipif(sys.platform == "win32", reason="folders of Windows are not in the environment")
+def test_the_folder_is_in_that_of_the_user(monkeypatch, tmp_path):
     monkeypatch.delenv("MBCASADI_CACHE")
-    monkeypatch.setattr(store, "cache_folder", lambda: Path("caches"))
-    assert cache.folder() == Path("caches", "mbcasadi")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert cache.folder() == tmp_path / "mbcasadi"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    caches = Path("Library", "Caches") if sys.platform == "darwin" else Path(".cache")
+    assert cache.folder() == tmp_path / caches / "mbcasadi"
 
 
-def test_a_user_without_a_home_has_no_cache(monkeypatch):
-    def no_home():
-        raise RuntimeError
+@pytest.mark.parametrize("path", [Path("~", ".cache", "mbcasadi"), None])
+def test_a_user_without_a_home_has_no_cache(monkeypatch, path):
+    def no_home(*_, **__):  # the answers of older and of newer versions of platformdirs
+        if path is None:
+            raise RuntimeError
+        return path
 
     monkeypatch.delenv("MBCASADI_CACHE")
-    monkeypatch.setattr(store, "cache_folder", no_home)
+    monkeypatch.setattr(store, "user_cache_path", no_home)
     assert cache.folder() is None
 
 
