@@ -90,7 +90,7 @@ def test_a_program_runs_the_file_that_init_writes(folder):
 
 
 def test_the_delay_of_the_page_on_validation_costs_what_its_text_says():
-    names = assert_prints_what_it_says("guides/validate.md", 11)
+    names = assert_prints_what_it_says("guides/validate.md", 12)
     costs = names["run"].what_if.rows
     assert f"the delay costs {100 * (costs[1].tracking / costs[0].tracking - 1):.0f} %" in (
         " ".join((DOCS / "guides/validate.md").read_text(encoding="utf-8").split())
