@@ -1,4 +1,4 @@
-"""A policy learns to balance a pole by commanding inverse dynamics; both become one C.
+"""A policy learns to balance a pole above inverse dynamics; both are one C.
 
 The law moves the carriage with the acceleration that it is asked for, by a network of 30 weights at
 50 Hz. An evolution strategy trains it, for minutes, in an environment of Gymnasium with errors of

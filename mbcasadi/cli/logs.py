@@ -28,7 +28,7 @@ def estimate(
 ) -> None:
     """Estimate the states of a robot from a log of its sensors.
 
-    The estimator is that of the controller's file, its table [estimation]; [estimation.log] says
+    The estimator is that of the controller's file, its table `estimation`; `estimation.log` says
     which channel of the log is which measurement.
     """
     from mbcasadi.validation.spec import estimate_log_of_spec

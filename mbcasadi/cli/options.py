@@ -163,7 +163,7 @@ TEXTS = {
     "disturbance": "Force on a body of the plant, BODY=FX,FY,FZ@START:STOP in N (world axes) and "
     "s, such as trunk=0,50,0@0.5:0.7; repeatable. They replace those of the file.",
     "ranges": "Range of an error that all bodies share, such as mass=-0.1:0.2, delay=0:3, "
-    "start_error=0:0.1, or sensor_noise=0.5:3, a factor on that of the file's [estimation]; "
+    "start_error=0:0.1, or sensor_noise=0.5:3, a factor on that of the file's table `estimation`; "
     "repeatable. --runs points of --design are drawn.",
     "delays": "Ticks; repeatable, all combinations.",
     "jobs": "Processes; the cores by default.",

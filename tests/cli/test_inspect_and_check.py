@@ -77,7 +77,7 @@ def test_inspect_gives_sizes_limits_and_coverage_as_json(ring):
     result = invoke("inspect", ring, "--json")
     found = json.loads(result.stdout)
     assert found["sizes"] == {"nq": 2, "nv": 2, "nu": 1, "na": 0, "nc": 1}
-    assert found["rank_text"].startswith("1 row, rank 1: all independent here (auth")
+    assert found["rank_text"].startswith("1 row, rank 1: all independent here (init")
     assert found["rank_text"].endswith("rank 1 at 5 random closed poses")
     assert found["controls"] == [
         {"name": "push", "u_min": -2.0, "u_max": 3.0, "force_min": None, "force_max": None}
