@@ -103,5 +103,5 @@ def test_verbose_writes_the_details_of_one_command_only(place, files):
     arguments = ["inspect", "pendulum.xml"]
     details = ["-v", *arguments] if place == "before" else [*arguments, "-v"]
     shown = RUN.invoke(app, details).stderr
-    assert re.search(r"^ +\d+ ms  mbcasadi.mjcf.read: reading '.*pendulum.xml': ", shown, re.M)
+    assert re.search(r"^ *\d+ ms  mbcasadi.mjcf.read: reading '.*pendulum.xml': ", shown, re.M)
     assert RUN.invoke(app, arguments).stderr == ""
