@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from mbcasadi.extras import require_extra
+from mbcasadi.extras import optional_module
 from mbcasadi.validation.closed_loop.columns import FREE_Q
 from mbcasadi.validation.closed_loop.recording_parts import RecordingPart, parts_of
 from mbcasadi.validation.closed_loop.whole_file import write_whole
@@ -85,14 +85,12 @@ Message = tuple[str, str, dict[str, Any]]
 
 def write_mcap(recording: Any, path: str | Path) -> Path:
     """Write a recording as MCAP; see `Recording.to_mcap`."""
-    require_extra("mcap", "writing MCAP", "mcap", "mcap_ros2")
-    from mcap_ros2.writer import Writer
-
+    library = optional_module("mcap_ros2.writer", "mcap", "writing MCAP")
     parts = parts_of(recording)
 
     def write(fresh: Path) -> None:
         with fresh.open("wb") as file:
-            writer: Any = Writer(file)
+            writer: Any = library.Writer(file)
             schemas = {kind: writer.register_msgdef(kind, x) for kind, x in DEFINITIONS.items()}
             for tick, t in enumerate(recording.t.tolist()):
                 stamp = round(t * 1e9)
