@@ -344,7 +344,7 @@ class InverseDynamicsQP(Setup):
         return replace(found, missed=misses, bad=bad)
 
 
-CALLER = 4
+CALLER = 5
 """Frames from `warn_of_doubts` to the line that builds an `InverseDynamicsQP`."""
 
 
