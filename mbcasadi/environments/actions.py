@@ -13,6 +13,7 @@ from mbcasadi.unknown_names import unknown_name
 
 Array = NDArray[np.float64]
 Ranges = Mapping[str, Sequence[ArrayLike]]
+Signal = Callable[[float], ArrayLike] | ArrayLike
 REFERENCE, TUNING, CONTROL = "ref", "tuning", "u"
 
 
@@ -82,23 +83,32 @@ class Commands:
         """Return the (nu,) control that is commanded."""
         return self._filled(CONTROL, np.zeros(self.sizes[CONTROL]))
 
-    def reference(self, base: Callable[[float], ArrayLike] | ArrayLike) -> Callable[[float], Array]:
+    def commands(self, target: str) -> bool:
+        """Whether an action moves entries of a target."""
+        return any(each.target == target for each in self.entries)
+
+    def reference(self, base: Signal) -> Callable[[float], Array]:
         """Return a reference with what is commanded added to it."""
 
         def moved(t: float) -> Array:
-            own = np.array(base(t) if callable(base) else base, dtype=float).ravel()
+            own = _at(base, t)
             return own + self._filled(REFERENCE, np.zeros(own.size))
 
         return moved
 
-    def tuning(self, default: Array) -> Callable[[float], Array]:
-        """Return the tuned numbers, those that are commanded in the place of their defaults."""
-        return lambda _: self._filled(TUNING, default.copy())
+    def tuning(self, base: Signal) -> Callable[[float], Array]:
+        """Return the tuned numbers, those that are commanded in the place of their own."""
+        return lambda t: self._filled(TUNING, _at(base, t))
 
     def _filled(self, target: str, values: Array) -> Array:
         for place, value in self._commanded.get(target, {}).items():
             values[place] = value
         return values
+
+
+def _at(signal: Signal, t: float) -> Array:
+    """Return a copy of the value of a signal at a time, s."""
+    return np.array(signal(t) if callable(signal) else signal, dtype=float).ravel()
 
 
 def _places(controller: Controller) -> dict[str, tuple[str, tuple[int, ...]]]:

@@ -1,6 +1,5 @@
 """An environment of Gymnasium: an agent commands a controller, which runs as C in MuJoCo."""
 
-import inspect
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -13,11 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi import models
 from mbcasadi.argument_kinds import checked
-from mbcasadi.environments.actions import Commands
+from mbcasadi.environments.actions import REFERENCE, TUNING, Commands
 from mbcasadi.errors import ProblemError, RenderingError, SimulationError
 from mbcasadi.extras import require_extra
 from mbcasadi.plant import Plant, Source
-from mbcasadi.shapes import require_name, require_whole
+from mbcasadi.shapes import require_whole
 from mbcasadi.validation.closed_loop import Controllable, Scenario, compile_controller
 from mbcasadi.validation.closed_loop.closed_loop import ClosedLoop
 from mbcasadi.validation.closed_loop.sensing import loaded_estimator
@@ -33,8 +32,6 @@ Array = NDArray[np.float64]
 
 
 HEIGHT, WIDTH = 480, 640  # pixels
-FROM_FILE = ("model", "controller", "trial", "actions")
-"""Arguments of an environment that a controller file gives."""
 
 
 class EnvStep(NamedTuple):
@@ -147,9 +144,15 @@ class ControlledEnv(gymnasium.Env[Array, Array]):
         """Return the scenario of all episodes, with what the agent commands."""
         ready, described, commands = self._ready, self._law.controller, self._commands
         options, reference = trial.scenario, ready.reference
-        if described.tuning and options.tuning is None:
-            options = replace(options, tuning=commands.tuning(described.default_tuning))
-        if reference is not None:
+        if commands.commands(TUNING):
+            own = described.default_tuning if options.tuning is None else options.tuning
+            options = replace(options, tuning=commands.tuning(own))
+        if commands.commands(REFERENCE):
+            if reference is None:
+                raise ProblemError(
+                    "actions add to the reference, but an outer law computes it; expected actions "
+                    f"on entries of {TUNING}, or a controller alone"
+                )
             reference = commands.reference(reference)
         estimator = loaded_estimator(trial.sensors, ready.plants.model, few=False)
         return Scenario(
@@ -255,7 +258,13 @@ def make_controlled(
     *,
     duration: float | None = None,
     allow_code: bool = False,
-    **options: Any,
+    ticks: int = 1,
+    observe: Callable[[EnvStep], Any] = state_of,
+    reward: Callable[[EnvStep], Any] = alive,
+    terminate: Callable[[EnvStep], Any] | None = None,
+    start_error: float = 0.0,
+    perturb: Mapping[str, Sequence[float]] | None = None,
+    render_mode: str | None = None,
 ) -> ControlledEnv:
     """Return the environment of a model and a controller file.
 
@@ -264,27 +273,26 @@ def make_controlled(
     Args:
         model: name of a model of the package, or a file.
         spec: controller file, as `mbcasadi init` writes it; its trial is that of the episodes.
-        actions: as in `ControlledEnv`.
         duration: s, of an episode; the file's by default.
         allow_code: whether the file may name Python code of its author.
-        options: keyword arguments of `ControlledEnv`.
+        actions, ticks, observe, reward, terminate, start_error, perturb, render_mode: as in
+            `ControlledEnv`.
 
     Raises:
-        UnknownNameError: no such option; the message lists those there are.
         MbcasadiError: what file, model or environment say.
     """
-    known = inspect.signature(ControlledEnv).parameters
-    for name in options:
-        require_name("option", name, [each for each in known if each not in FROM_FILE])
     values = read_spec(Path(spec), allow_code=allow_code)
-    name = str(model).removesuffix(".xml")
-    path = models.path(name) if name in models.names() else Path(model)
+    path = models.find(model)
     experiment = build_experiment(values, path)
     trial = values.trial if duration is None else replace(values.trial, duration=duration)
     with ExitStack() as stack:
         complete = stack.enter_context(experiment.complete(trial))
         source = values.model(path)
-        env = ControlledEnv(source, experiment.controller, complete, actions, **options)
+        env = ControlledEnv(
+            source, experiment.controller, complete, actions, ticks=ticks, observe=observe,
+            reward=reward, terminate=terminate, start_error=start_error, perturb=perturb,
+            render_mode=render_mode,
+        )  # fmt: skip
         env._stack.push(stack.pop_all())
     return env
 

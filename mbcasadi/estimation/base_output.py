@@ -16,7 +16,8 @@ import casadi as ca
 from mbcasadi.estimation.covariance import congruence
 from mbcasadi.estimation.invariant import BETA_G, NU, THETA, Layout, Mean
 from mbcasadi.estimation.landmarks import Mounting
-from mbcasadi.estimation.rotations import column_of, matrix_of, product, quat_of, quat_of_matrix
+from mbcasadi.estimation.rotations import product
+from mbcasadi.spatial.quaternion_columns import column_of, matrix_of, quat_of, quat_of_matrix
 from mbcasadi.spatial.quaternions import conjugate
 
 BASE = 12

@@ -18,14 +18,8 @@ from mbcasadi.estimation.invariant import (
     passive_deviations,
 )
 from mbcasadi.estimation.landmarks import FREE_Q
-from mbcasadi.estimation.rotations import (
-    column_of,
-    matrix_of,
-    product,
-    quat_of,
-    quat_of_matrix,
-    turn_between,
-)
+from mbcasadi.estimation.rotations import product, turn_between
+from mbcasadi.spatial.quaternion_columns import column_of, matrix_of, quat_of, quat_of_matrix
 
 Array = NDArray[np.float64]
 

@@ -15,7 +15,7 @@ from mbcasadi.description.safe_command import safe_command
 from mbcasadi.description.status import OUTPUTS, Flag, Status
 from mbcasadi.estimation.estimate_front import GATED, UNSURE, EstimateFront
 from mbcasadi.estimation.estimator import Estimator, with_defaults
-from mbcasadi.estimation.law_inputs import LawInputs, nameless, require_fit, symbols_of
+from mbcasadi.estimation.law_inputs import LawInputs, nameless, require_fit
 from mbcasadi.qp.input_guard import clamp
 from mbcasadi.shapes import require_identifier, require_positive, require_whole
 from mbcasadi.short_text import summarised
@@ -77,7 +77,7 @@ def estimated_law(
     inputs = LawInputs(inner, estimator, observers, int(late), renamed or {})
     require_fit(inputs)
     whole = _Whole(inputs, EstimateFront(inputs, float(blind)))
-    return EstimatedLaw(whole.controller(symbol), law, estimator)
+    return EstimatedLaw(whole.described(symbol), law, estimator)
 
 
 @dataclass(frozen=True)
@@ -113,9 +113,19 @@ class _Whole(BehindFront):
         first = {name: own.pop(name) for name in OUTPUTS if name in own}
         return first | own | {signal.name: signal for signal in self.estimate.reports.values()}
 
-    def symbols(self) -> Symbols:
-        """Return symbols of the inputs of the whole."""
-        return symbols_of(self.inputs.sizes, self.inputs.sizes)
+    @property
+    def input_signals(self) -> tuple[Signal, ...]:
+        """Inputs of the whole."""
+        return self.inputs.signals
+
+    @property
+    def output_signals(self) -> tuple[Signal, ...]:
+        """Outputs of the whole."""
+        return tuple(self.outputs.values())
+
+    @property
+    def monitor(self) -> None:
+        """None: a loop judges by the states of the plant, not by the estimate."""
 
     def given(self, column: ca.MX) -> Symbols:
         """Return what the law takes of the estimate."""
@@ -145,29 +155,17 @@ class _Whole(BehindFront):
         safe = ca.if_else(finite, limited, ca.DM(safe_command(self.law)))
         return {"u": safe, "status": ca.if_else(finite, 0, int(Status.BAD_INPUT))}
 
-    def controller(self, name: str) -> Controller:
-        """Return the whole as data."""
-        law, inputs, stages = self.law, self.inputs, self.stages
-        function = self.function(name, stages)
-        defaults = {n: x for n, x in inputs.estimator.defaults.items() if n in inputs.sizes}
+    def described(self, name: str) -> Controller:
+        """Return the whole as data, with what the estimator adds."""
+        data, estimator = self.controller(name, self._notes()), self.inputs.estimator
+        defaults = {n: x for n, x in estimator.defaults.items() if n in self.inputs.sizes}
         return replace(
-            law,
-            name=name,
-            function=with_defaults(function, name, defaults),
-            inputs=inputs.signals,
-            outputs=tuple(self.outputs.values()),
-            z0=inputs.z0,
-            stages=stages,
-            notes=law.notes | self._notes(),
-            emergency=self.emergency,
-            parameters=law.parameters or inputs.estimator.tuning_of_parameters,
-            sensors=inputs.estimator.sensors,
-            input_defaults={**law.input_defaults, **defaults},
-            monitor=None,
+            data,
+            function=with_defaults(data.function, name, defaults),
+            parameters=data.parameters or estimator.tuning_of_parameters,
+            sensors=estimator.sensors,
+            input_defaults={**data.input_defaults, **defaults},
             monitors=(),
-            monitor_stages=None,
-            prediction=None,
-            limits=None,
         )
 
     def _notes(self) -> dict[str, str]:

@@ -32,8 +32,9 @@ from mbcasadi.estimation.fixes import Fix
 from mbcasadi.estimation.invariant import BETA_G, NU, THETA, Layout, Mean
 from mbcasadi.estimation.invariant_correction import corrected, reset_map
 from mbcasadi.estimation.landmarks import Sight
-from mbcasadi.estimation.rotations import matrix_of, product, quat_of, quat_of_matrix
+from mbcasadi.estimation.rotations import product
 from mbcasadi.qp.input_guard import MASK_ON
+from mbcasadi.spatial.quaternion_columns import matrix_of, quat_of, quat_of_matrix
 from mbcasadi.spatial.quaternions import conjugate, exponential, logarithm
 from mbcasadi.spatial.vectors import entries
 

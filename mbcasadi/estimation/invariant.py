@@ -26,13 +26,9 @@ from numpy.typing import NDArray
 
 from mbcasadi.estimation.landmarks import Landmark
 from mbcasadi.estimation.noise import PassiveJoint
-from mbcasadi.estimation.rotations import (
-    column_of,
-    integrals,
-    matrix_of,
-    product,
-    quat_of,
-)
+from mbcasadi.estimation.rotations import product
+from mbcasadi.spatial.integrals import integrals
+from mbcasadi.spatial.quaternion_columns import column_of, matrix_of, quat_of
 from mbcasadi.spatial.quaternions import exponential
 from mbcasadi.spatial.vectors import entries
 

@@ -10,7 +10,9 @@ from mbcasadi.estimation.invariant import (
     Layout,
     Mean,
 )
-from mbcasadi.estimation.rotations import column_of, integrals, matrix_of, product, quat_of
+from mbcasadi.estimation.rotations import product
+from mbcasadi.spatial.integrals import integrals
+from mbcasadi.spatial.quaternion_columns import column_of, matrix_of, quat_of
 from mbcasadi.spatial.quaternions import exponential
 from mbcasadi.spatial.vectors import entries
 

@@ -32,7 +32,8 @@ from mbcasadi.estimation.covariance import (
     mirrored,
 )
 from mbcasadi.estimation.invariant import Layout, Mean
-from mbcasadi.estimation.rotations import column_of, product, quat_of, quat_of_matrix
+from mbcasadi.estimation.rotations import product
+from mbcasadi.spatial.quaternion_columns import column_of, quat_of, quat_of_matrix
 from mbcasadi.spatial.quaternions import conjugate, logarithm
 
 

@@ -20,11 +20,11 @@ from numpy.typing import NDArray
 from mbcasadi.argument_kinds import checked
 from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.motion.pose import Pose
-from mbcasadi.motion.pose_functions import quat
 from mbcasadi.motion.time_function import TimeFunction
 from mbcasadi.shapes import number
 from mbcasadi.short_text import summarised
 from mbcasadi.spatial import conjugate, multiply, normalise
+from mbcasadi.spatial.quaternion_columns import quat_of
 
 Array = NDArray[np.float64]
 
@@ -65,9 +65,27 @@ class VectorSample:
     a: Array
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class OverTime:
+    """A Function of time, and between which times it moves."""
+
+    function: ca.Function
+    start: float = 0.0
+    end: float = math.inf
+
+    @checked
+    def values(self, t: float) -> Array:
+        """Return the outputs of `function` in one vector, (19,) or (3 n,), at a time, s."""
+        return self._evaluate(_finite(t))
+
+    @cached_property
+    def _evaluate(self) -> TimeFunction:
+        return TimeFunction(self.function)
+
+
 @summarised
 @dataclass(frozen=True, eq=False)
-class PoseMotion:
+class PoseMotion(OverTime):
     """`motion(t)`, t in s, is the pose at that time, with its velocity and acceleration.
 
     Attributes:
@@ -75,24 +93,11 @@ class PoseMotion:
         start, end: s; infinite where the motion goes on.
     """
 
-    function: ca.Function
-    start: float = 0.0
-    end: float = math.inf
-
     @checked
     def __call__(self, t: float) -> PoseSample:
         """Return pose, velocity and acceleration at a time, s."""
         p, q, v, a = np.split(self.values(t), np.cumsum([*POSE_PARTS.values()])[:-1])
         return PoseSample(Pose(p, q), v, a)
-
-    @checked
-    def values(self, t: float) -> Array:
-        """Return (19,) position, quaternion, velocity and acceleration at a time, s."""
-        return self._evaluate(_finite(t))
-
-    @cached_property
-    def _evaluate(self) -> TimeFunction:
-        return TimeFunction(self.function)
 
     def _summary(self) -> dict[str, object]:
         return {"start": self.start, "end": self.end}
@@ -100,17 +105,13 @@ class PoseMotion:
 
 @summarised
 @dataclass(frozen=True, eq=False)
-class VectorMotion:
+class VectorMotion(OverTime):
     """`motion(t)`, t in s, is the vector at that time, with its rates.
 
     Attributes:
         function: (t) → (q, v, a), each (n,).
         start, end: s; infinite where the motion goes on.
     """
-
-    function: ca.Function
-    start: float = 0.0
-    end: float = math.inf
 
     @property
     def size(self) -> int:
@@ -121,15 +122,6 @@ class VectorMotion:
     def __call__(self, t: float) -> VectorSample:
         """Return the vector and its rates at a time, s."""
         return VectorSample(*np.split(self.values(t), 3))
-
-    @checked
-    def values(self, t: float) -> Array:
-        """Return (3 n,) value, rate and rate of the rate at a time, s."""
-        return self._evaluate(_finite(t))
-
-    @cached_property
-    def _evaluate(self) -> TimeFunction:
-        return TimeFunction(self.function)
 
     def _summary(self) -> dict[str, object]:
         return {"size": self.size, "start": self.start, "end": self.end}
@@ -200,7 +192,7 @@ def pose_rates(t: ca.SX, position: ca.SX, quaternion: ca.SX) -> tuple[ca.SX, ca.
     """
     _require_time(t)
     q = _sized("quaternion", quaternion, 4)
-    turning = multiply(quat(ca.jacobian(q, t)), conjugate(quat(q)))
+    turning = multiply(quat_of(ca.jacobian(q, t)), conjugate(quat_of(q)))
     linear = ca.jacobian(_sized("position", position, 3), t)
     velocity = ca.vertcat(linear, 2 * ca.vertcat(*turning[1:]))
     return velocity, ca.jacobian(velocity, t)
@@ -263,7 +255,7 @@ def _sized(name: str, value: ca.SX, size: int) -> ca.SX:
 
 
 def _normalised(quaternion: ca.SX) -> ca.SX:
-    return ca.vertcat(*normalise(quat(quaternion)))
+    return ca.vertcat(*normalise(quat_of(quaternion)))
 
 
 def _finite(t: float) -> float:

@@ -10,29 +10,21 @@ from functools import cache
 import casadi as ca
 
 from mbcasadi.spatial import (
-    Quat,
     conjugate,
     exponential,
     logarithm,
     multiply,
-    quaternion_of,
 )
 from mbcasadi.spatial.integrals import integrals, inverse_of_first
+from mbcasadi.spatial.quaternion_columns import column_of, quat_of, quat_of_matrix
 from mbcasadi.spatial.vectors import entries
-
-
-def quat(column: ca.SX) -> Quat:
-    """Return the entries w x y z of a column (4,)."""
-    return (column[0], column[1], column[2], column[3])
 
 
 @cache
 def quaternion_fun() -> ca.Function:
     """Return (R) → q (4,)."""
     R = ca.SX.sym("R", 3, 3)
-    rows = [entries(R[k, :].T) for k in range(3)]
-    q = ca.vertcat(*quaternion_of((rows[0], rows[1], rows[2])))
-    return ca.Function("quaternion", [R], [q], ["R"], ["q"])
+    return ca.Function("quaternion", [R], [column_of(quat_of_matrix(R))], ["R"], ["q"])
 
 
 @cache
@@ -47,7 +39,7 @@ def exponential_fun() -> ca.Function:
 def logarithm_fun() -> ca.Function:
     """Return (p, q) → (twist)."""
     p, q = _symbols("a")
-    turn = ca.vertcat(*logarithm(quat(q)))
+    turn = ca.vertcat(*logarithm(quat_of(q)))
     return ca.Function("logarithm", [p, q], [ca.vertcat(inverse_of_first(turn) @ p, turn)])
 
 
@@ -55,9 +47,9 @@ def logarithm_fun() -> ca.Function:
 def interpolation_fun() -> ca.Function:
     """Return (p_a, q_a, p_b, q_b, s) → (p, q): a line, and a turn about one axis."""
     a, b, s = _symbols("a"), _symbols("b"), ca.SX.sym("s")
-    turn = logarithm(multiply(conjugate(quat(a[1])), quat(b[1])))
+    turn = logarithm(multiply(conjugate(quat_of(a[1])), quat_of(b[1])))
     part = exponential((s * turn[0], s * turn[1], s * turn[2]))
-    q = ca.vertcat(*multiply(quat(a[1]), part))
+    q = ca.vertcat(*multiply(quat_of(a[1]), part))
     return ca.Function("interpolation", [*a, *b, s], [a[0] + s * (b[0] - a[0]), q])
 
 

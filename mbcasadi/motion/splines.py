@@ -29,9 +29,9 @@ from mbcasadi.motion.motions import (
     pose_rates,
 )
 from mbcasadi.motion.pose import Pose
-from mbcasadi.motion.pose_functions import quat
 from mbcasadi.shapes import real_array
 from mbcasadi.spatial import normalise
+from mbcasadi.spatial.quaternion_columns import quat_of
 
 Array = NDArray[np.float64]
 
@@ -168,7 +168,7 @@ def _pose_of_jets() -> ca.Function:
     """Return (p, s, dp, ds, ddp, dds) → the parts of a motion, with the orientation s / |s|."""
     t, jets = ca.SX.sym("t"), [ca.SX.sym("x", size) for size in (3, 4) * 3]
     p, s = (jets[k] + t * jets[k + 2] + t**2 / 2 * jets[k + 4] for k in (0, 1))
-    unit = ca.vertcat(*normalise(quat(s)))
+    unit = ca.vertcat(*normalise(quat_of(s)))
     parts = [p, unit, *pose_rates(t, p, unit)]
     now = ca.substitute(parts, [t], [ca.SX(0)])
     return ca.Function("pose_of_jets", jets, now)

@@ -7,9 +7,9 @@ from gymnasium.utils.env_checker import check_env
 
 import mbcasadi as mb
 from mbcasadi.control import InverseDynamicsQP, PostureTask
-from mbcasadi.environments import ControlledEnv
+from mbcasadi.environments import ControlledEnv, controlled_env
 from mbcasadi.errors import ProblemError, UnknownNameError
-from mbcasadi.validation import Push, Trial
+from mbcasadi.validation import Push, ScenarioOptions, Trial
 
 MODEL = mb.models.path("four_bar")
 Q0 = [0.2, 0.0, 0.0]
@@ -66,6 +66,28 @@ def test_actions_add_to_the_reference_and_replace_tuned_numbers(law):
     env.step(np.zeros(2))
     np.testing.assert_allclose(env._loop.inputs["ref"], [0.3, 0.0, 0.0], atol=1e-15)
     env.close()
+
+
+def test_numbers_that_the_trial_tunes_are_kept_but_for_those_of_actions(law):
+    names = [entry.name for entry in law.controller.tuning]
+    tuned = np.linspace(60.0, 90.0, len(names))
+    trial = Trial(0.2, reference=Q0, q0=Q0, scenario=ScenarioOptions(tuning=lambda t: tuned + t))
+    env = ControlledEnv(MODEL, law, trial, {names[0]: (50.0, 150.0)})
+    env.reset()
+    for k in range(2):
+        env.step(np.ones(1))
+        expected = tuned + k * law.controller.period
+        expected[0] = 150.0
+        np.testing.assert_allclose(env._loop.inputs["tuning"], expected)
+    env.close()
+
+
+def test_a_reference_that_an_outer_law_computes_takes_no_actions(law, monkeypatch):
+    prepared = controlled_env.prepare
+    without = lambda *given: prepared(*given)._replace(reference=None)  # noqa: E731
+    monkeypatch.setattr(controlled_env, "prepare", without)
+    with pytest.raises(ProblemError, match="outer law computes it"):
+        env_of(law, {"ref": (-0.1, 0.1)})
 
 
 def test_without_an_action_it_is_the_run_of_validate(law):

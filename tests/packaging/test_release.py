@@ -13,6 +13,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+import rattler_build
 import yaml
 from packaging.requirements import Requirement
 from trove_classifiers import classifiers
@@ -46,7 +47,6 @@ def test_classifiers_exist_and_name_the_pythons_of_the_matrix():
 
 
 def test_the_conda_recipe_renders_with_the_needs_of_pyproject():
-    rattler_build = pytest.importorskip("rattler_build")
     recipe = rattler_build.Stage0Recipe.from_file(ROOT / "conda" / "recipe.yaml")
     (variant,) = recipe.render()
     rendered = variant.recipe.to_dict()
@@ -82,7 +82,6 @@ def environment(tmp_path):
 
 
 def test_the_command_of_the_workflow_lists_the_components(environment):
-    pytest.importorskip("cyclonedx_py")
     (command,) = [
         step["run"]
         for step in WORKFLOW["jobs"]["build"]["steps"]

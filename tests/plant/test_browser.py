@@ -17,8 +17,6 @@ from mbcasadi.plant.geom_shapes import geom_color, geom_triangles
 from mbcasadi.plant.motion_paths import motion_paths
 from mbcasadi.validation import ReportOptions, validate
 
-viser = pytest.importorskip("viser")
-
 TETRAHEDRON = "0 0 0  1 0 0  0 1 0  0 0 1"
 SHAPES = f"""
 <mujoco>

@@ -13,7 +13,7 @@ from mbcasadi.argument_kinds import checked
 from mbcasadi.control.modes.checks import entry_of, require_known
 from mbcasadi.control.modes.machine import REQUEST, Machine
 from mbcasadi.control.modes.mode import ControlMode, Transition
-from mbcasadi.control.tick.behind_front import BehindFront, Symbols
+from mbcasadi.control.tick.behind_front import BehindFront, Symbols, slices_of
 from mbcasadi.description import Controller, Signal, TuningParameter
 from mbcasadi.description.controller import INPUTS, HasController, HasExample
 from mbcasadi.description.status import OUTPUTS
@@ -100,7 +100,9 @@ def sequence(
     slices = law.reference_slices if isinstance(law, HasSlices) else _slices(inner)
     machine = Machine(inner, dict(modes), tuple(transitions), slices)
     require_known(machine)
-    return SequencedLaw(_Whole(machine).controller(symbol), law, machine)
+    whole = _Whole(machine)
+    data = whole.controller(symbol, {"modes": ", ".join(machine.modes)})
+    return SequencedLaw(replace(data, tuning=whole.tuning), law, machine)
 
 
 def _slices(law: Controller) -> dict[str, slice]:
@@ -187,17 +189,19 @@ class _Whole(BehindFront):
             return ca.MX(0.0)
         return each.when.call([s[name] for name in each.when.name_in()])[0]
 
-    def symbols(self) -> Symbols:
-        """Return symbols of the inputs of the whole."""
-        return {name: ca.MX.sym(name, len(x.components)) for name, x in self.inputs.items()}
+    @property
+    def input_signals(self) -> tuple[Signal, ...]:
+        """Inputs of the whole."""
+        return tuple(self.inputs.values())
+
+    @property
+    def output_signals(self) -> tuple[Signal, ...]:
+        """Outputs of the whole."""
+        return tuple(self.outputs.values())
 
     def given(self, column: ca.MX) -> Symbols:
         """Return what the machine gives the law."""
-        ends = np.cumsum([0, *self.machine.sizes.values()])
-        return {
-            name: column[int(start) : int(end)]
-            for name, start, end in zip(self.machine.sizes, ends, ends[1:], strict=False)
-        }
+        return slices_of(self.machine.sizes, column)
 
     def joined(self, of_law: Mapping[str, ca.MX], column: ca.MX) -> Symbols:
         """Return the outputs of the whole from those of the law."""
@@ -205,24 +209,3 @@ class _Whole(BehindFront):
         found["z_next"] = ca.vertcat(own[:-1], found.get("z_next", ca.MX(0, 1)))
         found["mode"] = own[-1]
         return {name: ca.densify(found[name]) for name in self.outputs}
-
-    def controller(self, name: str) -> Controller:
-        """Return the whole as data."""
-        law, machine = self.law, self.machine
-        stages = self.stages
-        return replace(
-            law,
-            name=name,
-            function=self.function(name, stages),
-            inputs=tuple(self.inputs.values()),
-            outputs=tuple(self.outputs.values()),
-            z0=np.concatenate([self.first, law.z0]),
-            stages=stages,
-            notes=law.notes | {"modes": ", ".join(machine.modes)},
-            tuning=self.tuning,
-            emergency=self.emergency,
-            monitor=self.monitor,
-            monitor_stages=None,
-            prediction=None,
-            limits=None,
-        )

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.argument_kinds import checked
-from mbcasadi.control.tick.behind_front import BehindFront, Symbols
+from mbcasadi.control.tick.behind_front import BehindFront, Symbols, slices_of
 from mbcasadi.description import Controller, Signal
 from mbcasadi.description.controller import INPUTS, HasController, HasExample
 from mbcasadi.errors import ProblemError
@@ -95,7 +95,10 @@ def with_policy(
     require_whole(1, every=every)
     _require_fit(inner, policy)
     whole = _Whole(inner, policy, every)
-    return PolicyLaw(whole.controller(symbol), law, policy, every)
+    gives = f"{policy.name()} gives {', '.join(whole.sizes)} every {every} ticks"
+    data = whole.controller(symbol, {"policy": gives})
+    tuning = data.tuning if "tuning" in whole.inputs else ()
+    return PolicyLaw(replace(data, tuning=tuning), law, policy, every)
 
 
 def _require_fit(law: Controller, policy: ca.Function) -> None:
@@ -171,18 +174,16 @@ class _Whole(BehindFront):
         last = {name: own.pop(name) for name in INPUTS if name in own}
         return own | last
 
-    @cached_property
-    def outputs(self) -> dict[str, Signal]:
-        """The same of the outputs."""
-        own = {s.name: s for s in self.law.outputs}
-        z_next = replace(self.inputs["z"], name="z_next")
-        return {name: z_next if name == "z_next" else s for name, s in own.items()} | (
-            {} if "z_next" in own else {"z_next": z_next}
-        )
+    @property
+    def output_signals(self) -> tuple[Signal, ...]:
+        """Outputs of the whole: those of the law, with a longer state."""
+        signals = {s.name: s for s in self.law.outputs}
+        return tuple((signals | {"z_next": replace(self.inputs["z"], name="z_next")}).values())
 
-    def symbols(self) -> Symbols:
-        """Return symbols of the inputs of the whole."""
-        return {name: ca.MX.sym(name, len(x.components)) for name, x in self.inputs.items()}
+    @property
+    def input_signals(self) -> tuple[Signal, ...]:
+        """Inputs of the whole."""
+        return tuple(self.inputs.values())
 
     @cached_property
     def front(self) -> ca.Function:
@@ -205,37 +206,14 @@ class _Whole(BehindFront):
 
     def given(self, column: ca.MX) -> Symbols:
         """Return what the policy gives the law."""
-        ends = np.cumsum([0, *self.sizes.values()])
-        places = zip(self.sizes, ends[:-1], ends[1:], strict=True)
-        return {name: column[int(start) : int(end)] for name, start, end in places}
+        return slices_of(self.sizes, column)
 
     def joined(self, of_law: Mapping[str, ca.MX], column: ca.MX) -> Symbols:
         """Return the outputs of the whole from those of the law."""
         memory = column[-self.first.size :]
         z_next = ca.vertcat(memory, of_law.get("z_next", ca.MX(0, 1)))
         found = {**of_law, "z_next": z_next}
-        return {name: ca.densify(found[name]) for name in self.outputs}
-
-    def controller(self, name: str) -> Controller:
-        """Return the whole as data."""
-        law, stages = self.law, self.stages
-        gives, every = ", ".join(self.sizes), f"every {self.every} ticks"
-        return replace(
-            law,
-            name=name,
-            function=self.function(name, stages),
-            inputs=tuple(self.inputs.values()),
-            outputs=tuple(self.outputs.values()),
-            z0=np.concatenate([self.first, law.z0]),
-            stages=stages,
-            notes=law.notes | {"policy": f"{self.policy.name()} gives {gives} {every}"},
-            tuning=law.tuning if "tuning" in self.inputs else (),
-            emergency=self.emergency,
-            monitor=self.monitor,
-            monitor_stages=None,
-            prediction=None,
-            limits=None,
-        )
+        return {s.name: ca.densify(found[s.name]) for s in self.output_signals}
 
 
 def _is_sound(value: ca.MX) -> ca.MX:

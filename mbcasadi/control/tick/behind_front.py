@@ -14,8 +14,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.description import Controller, LeastDistanceStages
-from mbcasadi.description.controller import Emergency
+from mbcasadi.description import Controller, LeastDistanceStages, Signal
 from mbcasadi.qp.solver import controller_fun
 
 Symbols = dict[str, ca.MX]
@@ -39,9 +38,15 @@ class BehindFront(ABC):
     def front(self) -> ca.Function:
         """(some inputs of the whole) → (column)."""
 
+    @property
     @abstractmethod
-    def symbols(self) -> Symbols:
-        """Return symbols of the inputs of the whole, in their order."""
+    def input_signals(self) -> tuple[Signal, ...]:
+        """Inputs of the whole, in their order."""
+
+    @property
+    @abstractmethod
+    def output_signals(self) -> tuple[Signal, ...]:
+        """The same of the outputs."""
 
     @abstractmethod
     def given(self, column: ca.MX) -> Symbols:
@@ -50,6 +55,10 @@ class BehindFront(ABC):
     @abstractmethod
     def joined(self, of_law: Mapping[str, ca.MX], column: ca.MX) -> Symbols:
         """Return the outputs of the whole, in their order, from those of the law."""
+
+    def symbols(self) -> Symbols:
+        """Return symbols of the inputs of the whole."""
+        return {s.name: ca.MX.sym(s.name, len(s.components)) for s in self.input_signals}
 
     def column(self, s: Mapping[str, ca.MX]) -> ca.MX:
         """Return what the front gives."""
@@ -131,11 +140,26 @@ class BehindFront(ABC):
         inputs = {name: x for name, x in (s | extra).items() if name in read}
         return named_function(f.name(), inputs, found)
 
-    @property
-    def emergency(self) -> Emergency | None:
-        """Where the whole keeps the input of its last resort."""
-        own = self.law.emergency
-        return None if own is None else replace(own, first=own.first + self.first.size)
+    def controller(self, name: str, notes: Mapping[str, str]) -> Controller:
+        """Return the whole as data, with further notes; it has no plan and no limits to report."""
+        law, stages, emergency = self.law, self.stages, self.law.emergency
+        if emergency is not None:
+            emergency = replace(emergency, first=emergency.first + self.first.size)
+        return replace(
+            law,
+            name=name,
+            function=self.function(name, stages),
+            inputs=self.input_signals,
+            outputs=self.output_signals,
+            z0=np.concatenate([self.first, law.z0]),
+            stages=stages,
+            notes={**law.notes, **notes},
+            emergency=emergency,
+            monitor=self.monitor,
+            monitor_stages=None,
+            prediction=None,
+            limits=None,
+        )
 
 
 def _symbols_in(f: ca.Function, *names: str) -> Symbols:
@@ -147,6 +171,12 @@ def _call(f: ca.Function, values: Mapping[str, ca.MX]) -> Symbols:
     """Return the outputs of a Function, in order; `values` may hold more than its inputs."""
     found = f(**{name: values[name] for name in f.name_in()})
     return {name: found[name] for name in f.name_out()}
+
+
+def slices_of(sizes: Mapping[str, int], column: ca.MX) -> Symbols:
+    """Return the parts of a column that begins with columns of these sizes, by name."""
+    ends = np.cumsum([0, *sizes.values()]).tolist()
+    return {name: column[ends[k] : ends[k + 1]] for k, name in enumerate(sizes)}
 
 
 def named_function(name: str, s: Mapping[str, ca.MX], outputs: Mapping[str, ca.MX]) -> ca.Function:

@@ -87,8 +87,8 @@ def run_loop(
     for k in range(ticks):
         try:
             row = loop.control()
-            told = loop.inputs | {"u": loop.outputs["u"]}
-            monitored = monitor(told) if monitor else {}
+            values = loop.inputs | {"u": loop.outputs["u"]}
+            monitored = monitor(values) if monitor else {}
             recorder.add(row, monitored | loop.estimate)
             loop.advance()
         except SimulationError as error:

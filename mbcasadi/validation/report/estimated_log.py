@@ -127,9 +127,9 @@ class EstimatedLog:
             text += f", the longest gap {dt.max():.4g} s"
         if abs(usual / period - 1) > SAME_PERIOD:
             text += f"; the estimator's period is {period:.4g} s"
-        told = ", ".join(f"{text} ({n})" for text, n in self.statuses.items())
+        counts = ", ".join(f"{text} ({n})" for text, n in self.statuses.items())
         unseen = "; ".join(self.estimator.unobservable)
-        return (text, f"status: {told}", *([f"nothing observes: {unseen}"] if unseen else []))
+        return (text, f"status: {counts}", *([f"nothing observes: {unseen}"] if unseen else []))
 
     @checked
     def to_dict(self) -> dict[str, object]:
@@ -168,8 +168,10 @@ class EstimatedLog:
         return path
 
 
-LONG_GAP, SAME_PERIOD = 1.5, 0.1
-"""Of the usual step: a gap that is told. Share by which a step may differ from the period."""
+LONG_GAP = 1.5
+"""Usual steps from which on the longest gap is named."""
+SAME_PERIOD = 0.1
+"""Share by which the usual step may differ from the period without a word."""
 
 
 def _csv_text(parts: dict[str, Part]) -> str:

@@ -85,6 +85,24 @@ def test_the_generated_c_is_the_function_whatever_the_policy_gives(law, commande
     assert [s for k, s in enumerate(statuses) if k != EVERY] == [0] * 6
 
 
+@pytest.mark.parametrize("wild", [np.nan, np.inf, 1e300, -7.0, 1.5, 2.0])
+def test_a_wild_memory_of_the_policy_is_asked_anew_or_held_and_leaves_nothing(
+    law, policy, commanded, wild
+):
+    """A tick outside its range, and numbers that no law takes, are those of a start."""
+    (state,) = states(law, 1)
+    z = commanded.controller.z0.copy()
+    z[:4] = wild  # the tick, and a reference that is held
+    out = commanded.function(**state, z=z)
+    held = 1 <= wild < EVERY
+    ref = np.full(3, wild) if held else policy(**{n: state[n] for n in policy.name_in()})["law_ref"]
+    inputs = {n: state[n] for n in law.function.name_in() if n in state} | {"ref": ref}
+    alone = law.function(**inputs, z=law.controller.z0)
+    assert np.array_equal(out["u"].full(), alone["u"].full())
+    assert float(out["status"]) == 0
+    assert np.all(np.isfinite(out["z_next"].full()))
+
+
 def test_it_runs_in_a_loop_with_the_monitor_of_the_law(law):
     """A policy of time alone draws what the reference of the law would."""
     t = ca.MX.sym("t")

@@ -4,7 +4,7 @@ import sys
 import types
 from concurrent.futures import ThreadPoolExecutor
 
-import pytest
+import dask_jobqueue
 from support.pages import DOCS
 from support.snippets import snippets_of
 from support.validation_problems import all_digits, crank_controller, swing
@@ -53,11 +53,10 @@ def test_an_executor_of_a_few_lines_runs_a_campaign_on_ray(monkeypatch):
 
 
 def test_the_job_script_of_slurm_is_that_of_the_page(capsys):
-    jobqueue = pytest.importorskip("dask_jobqueue", reason="no Dask-jobqueue")
     names = {}
     exec(program("SLURMCluster"), names)
     with names["cluster"] as cluster:
-        assert isinstance(cluster, jobqueue.SLURMCluster)
+        assert isinstance(cluster, dask_jobqueue.SLURMCluster)
         script = capsys.readouterr().out
     (shown,) = (each.code for each in snippets_of(PAGE, "text") if "SBATCH" in each.code)
     *lines, command = shown.splitlines()
