@@ -1,4 +1,4 @@
-.PHONY: check format test targets docs imports campaign peers
+.PHONY: check format quick test targets docs imports campaign peers
 
 check:  ## format, lint, types, import boundaries, spelling
 	python -m ruff format --check .
@@ -10,6 +10,9 @@ check:  ## format, lint, types, import boundaries, spelling
 format:  ## apply the formatter and the linter's safe fixes
 	python -m ruff format .
 	python -m ruff check --fix .
+
+quick:  ## tests that a change touches, the shortest first, for a minute
+	python -m pytest -n 2 --testmon --budget 45
 
 test:
 	python -m pytest -n 2

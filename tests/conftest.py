@@ -11,6 +11,11 @@ few are recorded for the example program, runs that fail are repeated to find ou
 `tests/validation/run` and on the pages that print it only, and campaigns start processes of their
 own in `tests/validation/campaigns` only.
 
+    make quick
+
+runs the tests that a change touches, by pytest-testmon, the shortest first, and starts none after
+`--budget` seconds.
+
 Processes of one run share a temporary cache of what they compiled, so that equal exports are
 compiled once. They share the bytecode of the package too, whatever `PYTHONDONTWRITEBYTECODE` says:
 each program that a test starts would translate it anew, in half of the time of its start.
@@ -21,6 +26,7 @@ import math
 import os
 import shlex
 import tempfile
+import time
 from pathlib import Path
 
 import pytest
@@ -44,6 +50,29 @@ TIMED, RECORDED = 20, 10  # ticks
 LONG = ("demo", "docs", "whole_body", "fuzz")
 EXPLAINED = {"test_printing_pages.py", "run"}  # whose subject is why a run failed
 SPREAD = "campaigns"  # the folder whose subject is where cases run
+CLOCK = {"start": time.monotonic()}  # of the tests, once they are collected
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the time after which no test starts."""
+    parser.addoption("--budget", type=float, default=math.inf, help="start no test after SECONDS")
+
+
+def _is_over(config: pytest.Config) -> bool:
+    return time.monotonic() - CLOCK["start"] > config.getoption("budget")
+
+
+def pytest_runtest_teardown(item: pytest.Item) -> None:
+    """End the run where its time is over."""
+    if _is_over(item.config):
+        item.session.shouldstop = "the time is over: `make test` runs all tests"
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """A run that ends since its time is over has passed unless a test failed."""
+    over = _is_over(session.config) and exitstatus == pytest.ExitCode.INTERRUPTED
+    if over and not session.testsfailed:
+        session.exitstatus = pytest.ExitCode.OK
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -71,11 +100,16 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.enable()
+    CLOCK["start"] = time.monotonic()
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run folders with tests of many seconds first, lest one of them ends behind all others."""
-    items.sort(key=lambda item: item.path.parent.name not in LONG)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Run folders with tests of many seconds first, lest one of them ends behind all others.
+
+    Where the time is limited they are the last.
+    """
+    limited = math.isfinite(config.getoption("budget"))
+    items.sort(key=lambda item: (item.path.parent.name in LONG) == limited)
 
 
 @pytest.fixture(scope="module", autouse=True)
