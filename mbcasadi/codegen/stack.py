@@ -9,13 +9,15 @@ A call chain's bytes add up, also where a compiler puts one function into anothe
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
+from itertools import accumulate
 
 from mbcasadi.errors import ExportError
 
 FUNCTION = re.compile(r"^[a-z][\w ]*[ *](\w+)\([^;{}()]*\)\s*\{", re.MULTILINE)
 BRACE = re.compile(r"[{}]")
 CALL = re.compile(r"\b(\w+)\(")
-VALUE = re.compile(r"\b[a-z]\d+\b")  # a local of generated code: x17, p3, r0
+VALUE_OR_LINE = re.compile(r"\b[a-z]\d+\b|\n")  # a local of generated code: x17, p3, r0
 ARRAY = re.compile(
     r"^\s*(?:const )?(?:casadi_real|ldp_real|double|float|casadi_int|int) (\w+\[.*);", re.M
 )
@@ -29,6 +31,7 @@ FRAME = 64  # return address and saved registers, bytes
 LIBRARY = 1024  # of the C library: newlib's sin takes 560 bytes to reduce a large angle
 
 
+@lru_cache(maxsize=4)  # a supervised law is asked for twice
 def stack_bytes(text: str) -> int:
     """Return the bound of the stack of a tick, bytes, from the C's text.
 
@@ -60,21 +63,20 @@ def _functions(text: str) -> Iterator[tuple[str, str]]:
 
 def _values(body: str) -> int:
     """Return the entries of local arrays and the most values alive between two lines."""
-    lines = body.split("\n")
     first: dict[str, int] = {}
     last: dict[str, int] = {}
-    for k, line in enumerate(lines):
-        for name in VALUE.findall(line):
-            first.setdefault(name, k)
-            last[name] = k
-    change = [0] * (len(lines) + 1)
-    for name, k in first.items():
+    line = 0
+    for word in VALUE_OR_LINE.findall(body):
+        if word == "\n":
+            line += 1
+        else:
+            first.setdefault(word, line)
+            last[word] = line
+    change = [0] * (line + 2)
+    for word, k in first.items():
         change[k] += 1
-        change[last[name] + 1] -= 1
-    alive = most = 0
-    for step in change:
-        alive += step
-        most = max(most, alive)
+        change[last[word] + 1] -= 1
+    most = max(accumulate(change))
     declared = (sizes for d in ARRAY.findall(body) for sizes in SIZE.findall(d.split("=")[0]))
     return most + sum(int(size) + int(more or 0) for size, more in declared)
 

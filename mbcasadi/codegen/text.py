@@ -9,6 +9,7 @@ from importlib.resources import files
 import numpy as np
 
 WIDTH = 96
+NO_IDENTIFIER = re.compile(r"[^0-9A-Za-z]")
 
 
 @cache
@@ -93,7 +94,7 @@ def unique_identifiers(labels: Iterable[str], taken: set[str]) -> list[str]:
     """
     identifiers = []
     for label in labels:
-        base = "".join(c if c.isascii() and c.isalnum() else "_" for c in label).upper()
+        base = NO_IDENTIFIER.sub("_", label).upper()
         candidate, k = base, 1
         while candidate in taken:
             k += 1

@@ -8,7 +8,7 @@ that stand in place of some bodies.
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import casadi as ca
 
@@ -37,6 +37,7 @@ USES = 3
 """Of a callee's output that is only copied to a result: its declaration, the call, the copy."""
 
 
+@lru_cache(maxsize=64)  # asked for often, and a text may have megabytes
 def work_size(text: str, name: str) -> int:
     """Return the size of `w` that a Function with this name needs, by CasADi's C."""
     match = re.search(SIZE.format(name=name), text)

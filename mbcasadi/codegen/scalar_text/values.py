@@ -230,13 +230,26 @@ def order_of(operands: Sequence[tuple[int, ...]], outputs: Sequence[int]) -> lis
     if len(operands) * len(outputs) ** 2 > MOST_EFFORT:
         return plain
     needs = needs_of(operands, plain)
-    new, chosen = {value: needs[value] for value in outputs}, []
-    while new:
-        _, value = min((need.bit_count(), value) for value, need in new.items())
-        others = ~new.pop(value)
-        chosen.append(value)
-        new = {value: need & others for value, need in new.items()}
+    chosen = _fewest_new_first(needs, sorted(set(outputs)))
     return depth_first(operands, chosen, [need.bit_count() for need in needs])
+
+
+def _fewest_new_first(needs: Sequence[int], outputs: Sequence[int]) -> list[int]:
+    """Return the outputs, always that one next which needs the fewest values not needed before."""
+    size = (len(needs) + 7) // 8
+    bits = b"".join(needs[value].to_bytes(size, "little") for value in outputs)
+    rows = np.frombuffer(bits, np.uint8).reshape(len(outputs), size)
+    needed = np.unpackbits(rows, axis=1, bitorder="little").astype(bool)
+    new, counts = np.ones(needed.shape[1], bool), needed.sum(axis=1)
+    chosen = []
+    for _ in outputs:
+        k = int(counts.argmin())
+        chosen.append(outputs[k])
+        first = np.flatnonzero(needed[k] & new)
+        new[first] = False
+        counts -= needed[:, first].sum(axis=1)
+        counts[k] = len(needs) + 1  # never the least again
+    return chosen
 
 
 def depth_first(
@@ -255,5 +268,10 @@ def depth_first(
                 order.append(value)
             else:
                 pending.append((value, True))
-                pending += [(k, False) for k in sorted(operands[value], key=lambda k: sizes[k])]
+                own = operands[value]
+                if len(own) > 1 and sizes[own[0]] > sizes[own[1]]:
+                    own = own[::-1] if len(own) == 2 else sorted(own, key=sizes.__getitem__)
+                elif len(own) > 2:
+                    own = sorted(own, key=sizes.__getitem__)
+                pending += [(k, False) for k in own]
     return order
