@@ -4,7 +4,8 @@
 
 appends these flags to every command of the C compiler, behind those that a test or an export chose:
 the whole suite has to pass with them. Without them, exports are compiled at their default `-O3` in
-`tests/codegen` only; elsewhere at `-O0`, and without the search for equal parts that loops compute,
+some modules of `tests/codegen` only and at `-O1` in the others there; elsewhere at `-O0`, and
+without the search for equal parts that loops compute,
 since both would take a quarter of the suite's time to optimise controllers that run for some
 simulated seconds; for the same reason few ticks are timed,
 few are recorded for the example program, runs that fail are repeated to find out why in
@@ -43,9 +44,16 @@ from mbcasadi.codegen.compiler import find_compiler
 from mbcasadi.codegen.scalar_text import bodies
 from mbcasadi.validation.run import Diagnosis
 
-QUICK = ("-O0",)
+QUICK, LOWER = ("-O0",), ("-O1",)
 QUICK_BODIES: dict[str, str] = {}  # as `bodies._written`, without equal parts
 OPTIMISED = ("codegen",)  # folders whose subject is the compiled C
+AS_SHIPPED = {
+    "test_compile_time.py",
+    "test_least_distance.py",
+    "test_longest_tick.py",
+    "test_scalar_bodies.py",
+    "test_strict_c.py",
+}
 TIMED, RECORDED = 20, 10  # ticks
 LONG = ("demo", "docs", "whole_body", "fuzz")
 EXPLAINED = {"test_printing_pages.py", "run"}  # whose subject is why a run failed
@@ -133,6 +141,8 @@ def quick_builds(request: pytest.FixtureRequest):
     """Compile exports without optimisation, unless a test says how."""
     with pytest.MonkeyPatch.context() as patch:
         if request.path.parent.name in OPTIMISED:
+            if request.path.name not in AS_SHIPPED:
+                patch.setattr(manifest, "DEFAULT_FLAGS", LOWER)
             yield
             return
         patch.setattr(manifest, "DEFAULT_FLAGS", QUICK)
