@@ -42,6 +42,7 @@ from mbcasadi.codegen import manifest
 from mbcasadi.codegen.cache import keys
 from mbcasadi.codegen.compiler import find_compiler
 from mbcasadi.codegen.scalar_text import bodies
+from mbcasadi.validation.closed_loop import monitor_in_c
 from mbcasadi.validation.run import Diagnosis
 
 QUICK, LOWER = ("-O0",), ("-O1",)
@@ -54,7 +55,7 @@ AS_SHIPPED = {
     "test_scalar_bodies.py",
     "test_strict_c.py",
 }
-TIMED, RECORDED = 20, 10  # ticks
+TIMED, RECORDED, MONITORED = 20, 10, 1500  # ticks
 LONG = ("demo", "docs", "whole_body", "fuzz")
 EXPLAINED = {"test_printing_pages.py", "run"}  # whose subject is why a run failed
 SPREAD = "campaigns"  # the folder whose subject is where cases run
@@ -147,6 +148,8 @@ def quick_builds(request: pytest.FixtureRequest):
             return
         patch.setattr(manifest, "DEFAULT_FLAGS", QUICK)
         patch.setattr(manifest, "LARGE_FLAGS", QUICK)
+        patch.setattr(monitor_in_c, "FLAGS", QUICK)
+        patch.setattr(monitor_in_c, "LEAST_TICKS", MONITORED)
         patch.setattr(bodies, "equal_parts", lambda _: [])
         patch.setattr(bodies, "_written", QUICK_BODIES)
         patch.setattr(keys, "FORMAT", "quick")  # what codegen's tests find in the cache is theirs

@@ -1,5 +1,6 @@
 """Contact forces as they act on a named site, geom or body, or near a point of a body."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
@@ -116,21 +117,22 @@ def contact_forces(
     if not data.ncon:
         return [_sum(part) for part in parts]
     found = data.contact  # all contacts at once: one by one they take ten times as long
-    acting, geoms, points = found.efc_address >= 0, found.geom, found.pos
-    axes, frictions = found.frame.reshape(-1, 3, 3), found.friction
-    bodies = model.geom_bodyid[geoms]
-    owned = {frame.body for frame in frames}
-    for i in np.flatnonzero(acting):
-        if bodies[i, 0] not in owned and bodies[i, 1] not in owned:
+    geoms, bodies = found.geom.tolist(), model.geom_bodyid[found.geom].tolist()
+    axes, frictions = found.frame.reshape(-1, 3, 3), found.friction[:, 0].tolist()
+    on_geom, on_body = _places(frames)
+    for i in np.flatnonzero(found.efc_address >= 0).tolist():
+        owners = [
+            _nearest(data, frames, [*on_geom.get(geom, ()), *on_body.get(body, ())], found.pos[i])
+            for geom, body in zip(geoms[i], bodies[i], strict=True)
+        ]
+        if owners == [None, None]:
             continue
-        local = contact_force(model, data, int(i))
-        world = axes[i].T @ local
-        for side, sign in ((1, 1.0), (0, -1.0)):
-            owner = _owner(data, frames, int(geoms[i, side]), int(bodies[i, side]), points[i])
+        local = contact_force(model, data, i)
+        world, (normal, *tangential) = local @ axes[i], local.tolist()
+        for owner, sign in zip(owners, (-1.0, 1.0), strict=True):
             if owner is not None:
-                slip = float(np.hypot(local[1], local[2]))
-                friction = float(frictions[i, 0])
-                parts[owner].append(_Part(sign * world, float(local[0]), slip, friction))
+                part = _Part(sign * world, normal, math.hypot(*tangential), frictions[i])
+                parts[owner].append(part)
     return [_sum(part) for part in parts]
 
 
@@ -143,15 +145,22 @@ class _Part(NamedTuple):
     friction: float
 
 
-def _owner(
-    data: mujoco.MjData, frames: Sequence[ContactFrame], geom: int, body: int, point: Array
+def _places(frames: Sequence[ContactFrame]) -> tuple[dict[int, list[int]], dict[int, list[int]]]:
+    """Return the indices of the frames by geom, and of those that are no geoms by body."""
+    on_geom: dict[int, list[int]] = {}
+    on_body: dict[int, list[int]] = {}
+    for k, frame in enumerate(frames):
+        if frame.geom is not None:
+            on_geom.setdefault(frame.geom, []).append(k)
+        else:
+            on_body.setdefault(frame.body, []).append(k)
+    return on_geom, on_body
+
+
+def _nearest(
+    data: mujoco.MjData, frames: Sequence[ContactFrame], candidates: list[int], point: Array
 ) -> int | None:
-    """Return the index of the frame that the contact of `geom` at `point` belongs to."""
-    candidates = [
-        k
-        for k, frame in enumerate(frames)
-        if (frame.geom == geom if frame.geom is not None else frame.body == body)
-    ]
+    """Return the one of some frames, by index, that is nearest to a point; None of none."""
     if len(candidates) <= 1:
         return candidates[0] if candidates else None
 

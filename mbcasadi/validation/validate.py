@@ -29,6 +29,7 @@ from mbcasadi.validation.closed_loop import (
     run_loop,
 )
 from mbcasadi.validation.closed_loop.compiled_law import MOST_TICKS
+from mbcasadi.validation.closed_loop.monitor_in_c import quick_monitor
 from mbcasadi.validation.closed_loop.outer_law import TIMED_TICKS
 from mbcasadi.validation.metrics import (
     Criteria,
@@ -159,8 +160,8 @@ def run_trial(
     if report.what_if and trial.delay and report.undelayed is None:
         report = replace(report, undelayed=fitted_to_plant(ready.given, ready.plant, 0))
     given, few = ready.controller, False
+    ticks = round(trial.duration / period_of(given))
     if trial.fast:
-        ticks = round(trial.duration / period_of(given))
         given, few = fast_law(given, ticks, progress.note), ticks <= MOST_TICKS
         if report.undelayed is not None:
             report = replace(report, undelayed=fast_law(report.undelayed, 0))
@@ -175,7 +176,8 @@ def run_trial(
         trial.disturbance, trial.scenario, estimator,
     )  # fmt: skip
     setting = _Setting(ready, given, loop, trial.criteria, report, progress)
-    with compile_controller(given, progress.note) as law:
+    say = progress.note
+    with compile_controller(given, say) as compiled, quick_monitor(compiled, ticks, say) as law:
         measured = _measure(setting, law)
         run = _judge(setting, measured)
         if report.explain and run.passed is False:

@@ -8,7 +8,6 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -18,15 +17,9 @@ from mbcasadi.progress import Progress
 from mbcasadi.validation.campaigns.case import Case
 from mbcasadi.validation.campaigns.kit import Kit, scaled
 from mbcasadi.validation.campaigns.outcome import Outcome
-from mbcasadi.validation.campaigns.shipping import Files, install_code
-from mbcasadi.validation.closed_loop import (
-    CompiledLaw,
-    FastLaw,
-    Runnable,
-    Scenario,
-    loaded_estimator,
-    run_loop,
-)
+from mbcasadi.validation.campaigns.shipping import install_code
+from mbcasadi.validation.closed_loop import Runnable, Scenario, loaded_estimator, run_loop
+from mbcasadi.validation.closed_loop.monitor_in_c import with_monitor
 from mbcasadi.validation.metrics import judge, outer_law_run, run_statistics
 from mbcasadi.validation.run import initial_configuration
 from mbcasadi.validation.run.model_bytes import model_of_bytes
@@ -52,7 +45,9 @@ class Trials:
         self._model = model_of_bytes(kit.model)
         self.options = replace(kit.trial.scenario, keyframe=None)
         law = law or kit.controller.load(self.plant(Case(0)))
-        self.law = _with_monitor(law, kit.monitor)
+        if kit.monitor is not None:
+            law = with_monitor(law, install_code(kit.monitor))
+        self.law = law
         self._estimator = loaded_estimator(kit.trial.sensors, self._model)
 
     def plant(self, case: Case) -> Plant:
@@ -116,20 +111,6 @@ class Trials:
 def stopped_outcome(kit: Kit, number: int, case: Case, reason: str) -> Outcome:
     """Return the outcome of a case that gave no recording."""
     return Outcome(number, case, (), judge((), kit.trial.criteria, finished=False), (reason,))
-
-
-def _with_monitor(law: Runnable, code: Files | None) -> Runnable:
-    """Return a law of ours with its monitor as compiled C, where that was exported."""
-    if code is None or not isinstance(law, (CompiledLaw, FastLaw)):
-        return law
-    monitor = law.controller.monitor
-    assert monitor is not None  # it was exported
-    compiled, names = install_code(code).load(), monitor.name_out()
-    inputs = {name: ca.MX.sym(name, compiled.sparsity_in(name)) for name in compiled.name_in()}
-    outputs = compiled(**inputs)
-    selected = [outputs[name] for name in names]
-    compiled = ca.Function("monitor", [*inputs.values()], selected, [*inputs], names)
-    return replace(law, controller=replace(law.controller, monitor=compiled))
 
 
 def _displace(plant: Plant, q0: ArrayLike | None, case: Case) -> ArrayLike | None:

@@ -155,16 +155,21 @@ class Recording:
 
 
 class Recorder:
-    """Collects rows, and returns them as arrays."""
+    """Collects rows of at most so many ticks, and returns them as arrays."""
 
-    def __init__(self) -> None:
-        self._rows: list[dict[str, Array]] = []
-        self._monitor: list[dict[str, Array]] = []
+    def __init__(self, ticks: int) -> None:
+        self._ticks, self._count = ticks, 0
+        self._rows: dict[str, Array] = {}
+        self._monitor: dict[str, Array] = {}
 
-    def add(self, row: Mapping[str, ArrayLike], monitor: dict[str, Array]) -> None:
-        """Append one tick; the values of `row` are copied."""
-        self._rows.append({name: np.array(value, dtype=float) for name, value in row.items()})
-        self._monitor.append(monitor)
+    def add(self, row: Mapping[str, ArrayLike], monitor: Mapping[str, ArrayLike]) -> None:
+        """Append one tick; the values are copied."""
+        for table, values in ((self._rows, row), (self._monitor, monitor)):
+            for name, value in values.items():
+                if self._count == 0:
+                    table[name] = np.empty((self._ticks, *np.shape(value)))
+                table[name][self._count] = value
+        self._count += 1
 
     def finish(
         self,
@@ -173,11 +178,9 @@ class Recorder:
         columns: dict[str, Columns],
     ) -> Recording:
         """Return all rows, stacked."""
-        arrays = {name: np.array([row[name] for row in self._rows]) for name in self._rows[0]}
+        arrays = {name: rows[: self._count] for name, rows in self._rows.items()}
         status, flags = (arrays.pop(name).astype(np.int64) for name in ("status", "flags"))
-        monitor = {
-            name: np.array([row[name] for row in self._monitor]) for name in self._monitor[0]
-        }
+        monitor = {name: rows[: self._count] for name, rows in self._monitor.items()}
         return Recording(
             **arrays,
             status=status,
