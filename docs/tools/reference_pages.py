@@ -1,9 +1,9 @@
 """A hook of mkdocs: references of packages by their public names.
 
-A line `public: PACKAGE` becomes the reference of each function and class in the package's
-`__all__` and `NOT_STARRED`, rendered where it is defined; the package itself would not show
-functions that have the name of their module, such as `mbcasadi.formulation.projection`. A line
-`summary: PACKAGE` becomes a table of these names with links.
+A line `public: PACKAGE` becomes a table of the functions and classes in the package's `__all__` and
+`NOT_STARRED`, and each of them gets a page of its own, rendered where it is defined; the package
+itself would not show functions that have the name of their module, such as
+`mbcasadi.formulation.projection`. A line `summary: PACKAGE` becomes such a table without pages.
 
 One entry of a docstring for several attributes, "kp, kd: gains", is read as an attribute "kp," of
 the type "kd"; its row gets all names back.
@@ -15,6 +15,11 @@ import re
 from pathlib import Path
 from types import ModuleType
 
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+CONTENT = "::: {}\n    options:\n      heading_level: 1\n"
 LINE = re.compile(r"^(public|summary): ([\w.]+)$", re.MULTILINE)
 SEVERAL = re.compile(
     r"<td><code>(?:<[^>]*>)?([\w.]+,)(?:<[^>]*>)?</code></td>\s*<td>\s*<code>(.*?)</code>\s*</td>",
@@ -42,29 +47,39 @@ def first_line(value: object) -> str:
     return " ".join(paragraph.split()).replace("|", r"\|")
 
 
-def entry(package: str, name: str, path: str) -> str:
-    """Return the reference of a name, or a link where its own package exports it too."""
+def owned(package: str, path: str, name: str) -> bool:
+    """Return whether the page of a name is this package's, or that of one inside it."""
     parts = path.split(".")
     owners = {".".join(parts[:i]) for i in range(2, len(parts))} & PACKAGES
-    exported = any(name in importlib.import_module(owner).__all__ for owner in owners)
-    return f"`{name}`: [{path}][]" if exported and package not in owners else f"::: {path}"
+    return package in owners or not any(name in importlib.import_module(o).__all__ for o in owners)
 
 
-def render(match: re.Match[str]) -> str:
-    """Return the Markdown of one line."""
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add a page for each public function and class; mkdocs calls this once."""
+    for page in sorted(PAGES.glob("*.md")):
+        for kind, package in LINE.findall(page.read_text(encoding="utf-8")):
+            for name, path in public_paths(importlib.import_module(package)).items():
+                if kind == "public" and owned(package, path, name):
+                    uri = f"reference/{page.stem}/{name}.md"
+                    files.append(File.generated(config, uri, content=CONTENT.format(path)))
+    return files
+
+
+def render(match: re.Match[str], page: str) -> str:
+    """Return the Markdown of one line: a table of names with links to their pages."""
     kind, package = match[1], importlib.import_module(match[2])
-    paths = public_paths(package)
-    if kind == "public":
-        return "\n\n".join(
-            [inspect.getdoc(package) or "", *(entry(match[2], n, p) for n, p in paths.items())]
-        )
-    rows = [f"| [{n}][{p}] | {first_line(getattr(package, n))} |" for n, p in paths.items()]
-    return "\n".join(["| name | |", "| --- | --- |", *rows])
+    rows = ["| name | |", "| --- | --- |"]
+    for name, path in public_paths(package).items():
+        here = kind == "public" and owned(match[2], path, name)
+        link = f"({page}/{name}.md)" if here else f"[{path}]"
+        rows.append(f"| [`{name}`]{link} | {first_line(getattr(package, name))} |")
+    heading = [inspect.getdoc(package) or "", ""] if kind == "public" else []
+    return "\n".join([*heading, *rows])
 
 
-def on_page_markdown(markdown: str, **_: object) -> str:
+def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
     """Return the page with its references; mkdocs calls this for each page."""
-    return LINE.sub(render, markdown)
+    return LINE.sub(lambda match: render(match, Path(page.file.src_uri).stem), markdown)
 
 
 def all_names(match: re.Match[str]) -> str:
