@@ -8,7 +8,7 @@ Example:
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -61,20 +61,21 @@ def curves_of(
 
 @checked
 def save_figure(
-    path: str | Path,
+    path: str | Path | None,
     subplots: Mapping[str, Mapping[str, tuple[ArrayLike, ArrayLike]]],
     *,
     log: Sequence[str] = (),
     dashed: Sequence[str] = (),
     limits: Mapping[str, tuple[float | None, float | None]] | None = None,
     marks: Sequence[float] = (),
-) -> Path:
-    """Write curves over time to a PNG, SVG or PDF file, by its suffix, and return its path.
+) -> Any:
+    """Draw curves over time, write them to a PNG, SVG or PDF file, and return matplotlib's Figure.
 
     Subplots share the axis of time. Where all of them have the same curves, there is one legend.
 
     Args:
-        path: of the file; an earlier one is replaced.
+        path: of the file, whose suffix says its kind; an earlier one is replaced. None writes no
+            file: change the figure's `axes` first, then call its `savefig`.
         subplots: title with unit → label of a curve → (times, values), both (n,); s.
         log: titles of subplots with a logarithmic axis; what is below 1e-16 is shown there.
         dashed: labels of curves to be dashed.
@@ -87,7 +88,7 @@ def save_figure(
         UnknownNameError: `log` or `limits` name a title that is not there, `dashed` a label.
         MissingExtraError: matplotlib is not installed.
     """
-    path, limits = Path(path), dict(limits or {})
+    path, limits = None if path is None else Path(path), dict(limits or {})
     curves = {title: _arrays(title, each) for title, each in subplots.items()}
     _require(path, curves, [*log, *limits], dashed)
     figure = empty_figure()
@@ -109,8 +110,9 @@ def save_figure(
     if one_legend:
         _legend_above(figure)
     figure.supxlabel("time, s", fontsize=10)
-    figure.savefig(path, dpi=110)
-    return path
+    if path is not None:
+        figure.savefig(path, dpi=110)
+    return figure
 
 
 def _arrays(title: str, curves: Mapping[str, tuple[ArrayLike, ArrayLike]]) -> Curves:
@@ -123,14 +125,14 @@ def _arrays(title: str, curves: Mapping[str, tuple[ArrayLike, ArrayLike]]) -> Cu
 
 
 def _require(
-    path: Path, curves: Mapping[str, Curves], titles: Sequence[str], dashed: Sequence[str]
+    path: Path | None, curves: Mapping[str, Curves], titles: Sequence[str], dashed: Sequence[str]
 ) -> None:
     """Raise unless the figure can be drawn and written."""
     if not curves:
         raise ProblemError("subplots is empty; expected a title with its curves")
-    if path.suffix not in {".png", ".svg", ".pdf"}:
+    if path is not None and path.suffix not in {".png", ".svg", ".pdf"}:
         raise ProblemError(f"{path}: expected a figure that ends with .png, .svg or .pdf")
-    if not path.absolute().parent.is_dir():
+    if path is not None and not path.absolute().parent.is_dir():
         raise ProblemError(f"cannot write {path}: there is no folder {path.parent}")
     for title in titles:
         require_name("subplot", title, list(curves))

@@ -21,7 +21,10 @@ def points(page):
 
 
 def test_lines_have_the_shape_of_their_values(tmp_path):
-    path = save_figure(tmp_path / "curves.svg", CURVES, log=["force, N"], marks=[2.0])
+    path = tmp_path / "curves.svg"
+    figure = save_figure(path, CURVES, log=["force, N"], marks=[2.0])
+    assert [axes.get_title() for axes in figure.axes] == [*CURVES]
+    assert save_figure(None, CURVES).axes[1].get_yscale() == "linear"
     page = path.read_text()
     for text in ("angle, rad", "force, N", "time, s", "left", "right"):
         assert f"<!-- {text} -->" in page
@@ -39,10 +42,12 @@ def test_one_legend_serves_subplots_of_the_same_curves(tmp_path):
     curves = curves_of(runs, {"x, m": "x", "v, m/s": "v"})
     assert list(curves) == ["x, m", "v, m/s"]
     np.testing.assert_array_equal(curves["x, m"]["b"][1], -T)
-    page = save_figure(tmp_path / "both.svg", curves).read_text()
+    save_figure(tmp_path / "both.svg", curves)
+    page = (tmp_path / "both.svg").read_text()
     assert page.count("<!-- a -->") == 1
     two = {"x, m": curves["x, m"], "v, m/s": {"a": curves["v, m/s"]["a"]}}
-    assert save_figure(tmp_path / "two.svg", two).read_text().count("<!-- a -->") == 2
+    save_figure(tmp_path / "two.svg", two)
+    assert (tmp_path / "two.svg").read_text().count("<!-- a -->") == 2
 
 
 def test_what_cannot_be_drawn_is_refused(tmp_path):

@@ -168,7 +168,8 @@ class SideBySide:
         """
         if Path(path).suffix not in PICTURES:
             return save_page(path, "a comparison", self.to_json, self.to_html)
-        return save_figure(path, {each.title: each.curves for each in self._panels()})
+        save_figure(path, {each.title: each.curves for each in self._panels()})
+        return Path(path)
 
     def _panels(self) -> list[Overlay]:
         """Return the curves of a picture: of errors, then of controls."""
