@@ -95,7 +95,7 @@ def test_the_delay_of_the_page_on_validation_costs_what_its_text_says():
     assert f"the delay costs {100 * (costs[1].tracking / costs[0].tracking - 1):.0f} %" in (
         " ".join((DOCS / "guides/validate.md").read_text(encoding="utf-8").split())
     )
-    mpc = names["law"](0)
+    mpc = names["controller"](0)
     blind = replace(mpc.controller, prediction=None, prediction_rows=())  # plans take their time
     reference = mpc.reference(setpoint_q=names["up"].q, setpoint_u=names["up"].u)
     conditions = {"delay": 1, "perturb": {"mass": 0.1}, "report": ReportOptions(explain=False)}
