@@ -30,6 +30,8 @@ def real_array(name: str, value: object) -> NDArray[np.float64]:
     """
     if type(value) is np.ndarray and value.dtype.kind in "fiub":  # nothing to find out
         return value.astype(float, copy=False)
+    if type(value) in (list, tuple, float) and _is_plain(value):
+        return np.array(value, dtype=float)
     if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
         raise ShapeError(
             f"{name} has {int(value.mask.sum())} masked entries; expected a number in each: "
@@ -39,7 +41,8 @@ def real_array(name: str, value: object) -> NDArray[np.float64]:
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # CasADi's note on conversion to an array
             array: NDArray[Any] = np.asarray(value)
-        if array.dtype.kind in "USMm" or any(each is None for each in array.ravel().tolist()):
+        has_none = array.dtype.kind == "O" and any(each is None for each in array.ravel().tolist())
+        if array.dtype.kind in "USMm" or has_none:
             raise TypeError("NumPy would turn texts and dates into numbers, None into NaN")
         numbers = array if array.dtype.kind == "c" else array.astype(float, copy=False)
     except NOT_NUMBERS:
@@ -47,3 +50,8 @@ def real_array(name: str, value: object) -> NDArray[np.float64]:
     if numbers.dtype.kind == "c":
         raise ShapeError(f"{name} is complex; expected real numbers: give its real part")
     return numbers
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether a list, a tuple or a number holds numbers of Python's or NumPy's type float alone."""
+    return type(value) is float or all(type(each) in (float, np.float64) for each in value)
