@@ -11,7 +11,7 @@ from pathlib import Path
 
 from mbcasadi.codegen.cache.keys import digest
 from mbcasadi.codegen.cache.store import read, write
-from mbcasadi.codegen.compiler import BuildResult, compile_c, find_compiler
+from mbcasadi.codegen.compiler import BuildResult, compile_c, find_compiler, side_by_side_flags
 from mbcasadi.codegen.folder import BUILD_FOLDER
 from mbcasadi.codegen.manifest import DAQP, Manifest
 from mbcasadi.errors import ExportError
@@ -26,6 +26,9 @@ from mbcasadi.progress import notes_to
 
 FIRST_RATES = {"-O0": 4e-5, "-O1": 1.1e-4, "-O2": 2.0e-4, "-O3": 3.0e-4}
 """s per line, before anything was compiled: G1 and Go2 with gcc 12."""
+
+LONG = 200_000
+"""Bytes of C from which on the parts of a library are compiled side by side."""
 
 SHORTEST_TIME = 1.0
 """s; nothing is remembered of a compilation that took less: it is the compiler's start."""
@@ -119,7 +122,8 @@ class Builder:
         parts = ["", "_external"]
         parts += ["_supervised"] if self.manifest.get("supervision") is not None else []
         sources = [str(self._source(part)) for part in parts]
-        command = (*self.command(cc, flags), *platform_of().shared, *sources)
+        command = (*self.command(cc, flags), *self._side_by_side(cc, flags), *platform_of().shared)
+        command += (*sources,)
         return self._compile(command, library_name(f"{self.name}_{self._key(command)}"))
 
     def mujoco_plugin(
@@ -158,6 +162,13 @@ class Builder:
         """Return the compiler with the flags that all parts have; the folder's comes last."""
         optimisation = tuple(self.manifest["flags"] if flags is None else flags)
         return (*find_compiler(cc), *STANDARD, *optimisation, f"-I{self.folder}")
+
+    def _side_by_side(self, cc: str | None, flags: Flags) -> tuple[str, ...]:
+        """Return the flags that share the work for a long file among the cores."""
+        long = self._source().stat().st_size >= LONG
+        if flags is not None or not long or "-O0" in self.manifest["flags"]:
+            return ()
+        return side_by_side_flags(find_compiler(cc))
 
     def _source(self, part: str = "") -> Path:
         return self.folder / f"{self.name}{part}.c"

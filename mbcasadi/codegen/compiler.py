@@ -222,6 +222,18 @@ def native_flags(command: tuple[str, ...]) -> tuple[str, ...]:
     return ()
 
 
+@cache
+def side_by_side_flags(command: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the flags by which a compiler optimises parts of one file at the same time.
+
+    GCC does so when it optimises at the link, with `make` to start its processes.
+    """
+    jobs = os.cpu_count() or 1
+    flags = (f"-flto={jobs}", f"--param=lto-partitions={2 * jobs}")
+    known = jobs > 1 and shutil.which("make") is not None
+    return flags if known and _accepts((*command, *flags, *platform_of().shared)) else ()
+
+
 def _accepts(command: tuple[str, ...], text: str = "int x;\n") -> bool:
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder, "probe.c")
