@@ -147,4 +147,5 @@ def _peer_command(problem: Problem, peer: Peer, passes: int) -> list[str]:
     model = TimedModel(problem.states, tree, case.frames(tree))
     tree_file, _ = peer.model_input(model, problem.states.parent)
     states = problem.states.with_name(PEER_STATES)
-    return [str(peer.program), tree_file, str(states), str(STATES), str(passes), case.of_peer]
+    sizes = (str(STATES), str(passes))
+    return [str(peer.program), tree_file, str(states), *sizes, case.of_peer, "dynamics"]

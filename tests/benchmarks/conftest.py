@@ -16,7 +16,7 @@ import pytest
 from bench import mpc_acados, qp_native, tick_tsid, whole_body
 
 STUBS = Path(__file__).parent / "stubs"
-MODULES = ("solved_problems", "proxsuite", "osqp", "crocoddyl", "pinocchio")
+MODULES = ("solved_problems", "proxsuite", "osqp", "crocoddyl")
 HEADERS = ("pinocchio", "eigen3", "eiquadprog", "tsid")
 LIBRARIES = ("libblasfeo", "libhpipm", "libqpOASES_e", "libacados")
 

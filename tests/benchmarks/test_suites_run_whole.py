@@ -95,7 +95,7 @@ ONE_OPTIMUM = 1e-4  # N or N m, of solvers of whole problems
 PEERS = {
     "kernels": {"Pinocchio C++"},
     "dynamics": {"Pinocchio C++"},
-    "derivatives": {"Pinocchio"},
+    "derivatives": {"Pinocchio C++"},
     "qp": {"eiquadprog, C++", "OSQP", "osqp", "proxsuite", "quadprog"},
     "tick": {"TSID", "eiquadprog, C++", "ProxQP, Python", "quadprog, Python"},
     "whole_body": {"Crocoddyl", "aligator", whole_body_acados.NAME},
@@ -142,10 +142,12 @@ def agreeing(monkeypatch, stub_peers):
         problem.states.with_name("expected.txt").write_text(repr(problem.sum))
         return problem
 
-    def system_of(spec):
-        system = mb.read_mjcf(spec)
-        stub_peers["pinocchio"].mass_matrix = system.mass_matrix
-        return system
+    def inertia_expected(case, system, work, peer):
+        states, tree = np.loadtxt(work / "states.txt"), system.tree
+        dofs = [joint.dof for joint in tree.joints if joint.kind in ("slide", "hinge")]
+        M = system.mass_matrix(states[0, : tree.nq]).full()
+        (work / "expected.txt").write_text(repr(float(M[dofs, dofs].sum())))
+        return derivatives_command(case, system, work, peer)
 
     def tick_expected(stance, program):
         ref = stance.controller.reference_at(stance.q[0])
@@ -166,11 +168,11 @@ def agreeing(monkeypatch, stub_peers):
         np.save(program.path.with_name("expected.npy"), np.array(motion).T)
         return run_program(program, trot, record, rows, iterations, repeats)
 
-    run_program = whole_body_programs.run_program
+    run_program, derivatives_command = whole_body_programs.run_program, derivatives._peer_command
     monkeypatch.setattr(whole_body_programs, "run_program", trot_expected)
     monkeypatch.setattr(kernels.Problem, "of", staticmethod(kernels_expected))
     monkeypatch.setattr(dynamics, "_problem", dynamics_expected)
-    monkeypatch.setattr(derivatives, "read_mjcf", system_of)
+    monkeypatch.setattr(derivatives, "_peer_command", inertia_expected)
     monkeypatch.setattr(tick_tsid, "differences", tick_expected)
 
 
