@@ -75,9 +75,9 @@ def sensing_of(
 def estimate_cells(recording: Recording, model: mujoco.MjModel) -> str:
     """Return errors of the estimate as cells of a table."""
     values = {m.name: m.value for m in estimate_metrics(recording, model, REST + SETTLE)}
-    tilt = np.rad2deg(values["estimate.tilt"])
+    rms, tilt = (np.rad2deg(values[f"estimate.{key}"]) for key in ("tilt_rms", "tilt"))
     drift = values.get("estimate.drift", np.nan)
     return (
-        f"{values['estimate.velocity']:.3f} | {tilt:.2f} | {drift:.1%} | "
+        f"{values['estimate.velocity']:.3f} | {rms:.2f}, {tilt:.2f} | {drift:.1%} | "
         f"{values['estimate.within']:.1%}"
     )
