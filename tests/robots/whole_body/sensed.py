@@ -30,15 +30,16 @@ ERRORS = {
 def footing_of(
     model: mujoco.MjModel, system: mb.System, q0: Array, feet: Sequence[mb.Contact]
 ) -> Footing:
-    """Return how feet stand, by how balls sink in and roll; the usual one without balls.
+    """Return how feet stand, by how balls sink in, creep and roll; the usual one without balls.
 
     MuJoCo puts a contact into the middle of the depth d of two geoms in each other: a ball rolls by
     `r - d/2`. Other geoms of a leg may carry too, as the capsule of A1's shank in its ball: a foot
     rolls by the height of its centre over the contacts of its body, in the mean by their loads.
 
-    The depth follows the load: over a stance of `STANCE` the foot sinks by about d, and a share
-    `SHAKEN` of d goes up and down with it. All are those of the model with stiff joints under the
-    load of a trot, half of the feet; its base is damped, since soft feet bounce for long.
+    The depth follows the load: over a stance of `STANCE` the foot sinks by about d, creeps as far
+    along the ground, whose contacts are as soft there, and a share `SHAKEN` of d goes up and down
+    with it. All are those of the model with stiff joints under the load of a trot, half of the
+    feet; its base is damped, since soft feet bounce for long.
     """
     balls = [mark for foot in landmarks_of(system, feet, 1.0) for mark in foot if mark.rolls]
     if not balls:
@@ -52,6 +53,7 @@ def footing_of(
     centres = [m.frame.pose(data.qpos)[0].full().ravel() + m.above for m in balls]
     radius, usual = float(np.mean([mark.radius for mark in balls])), Footing()
     depth = radius - float(np.mean([centre @ up for centre in centres]))
+    creep = depth / np.sqrt(STANCE)
     loads, arms = list[float](), list[float]()
     for k, contact in enumerate(data.contact[: data.ncon]):
         force, near = np.zeros(6), min(centres, key=lambda c: np.linalg.norm(c - contact.pos))
@@ -60,7 +62,8 @@ def footing_of(
         arms.append(float((near - contact.pos) @ up))
     return Footing(
         rolling=float(np.average(arms, weights=loads)) / radius,
-        sink=max(usual.sink, depth / np.sqrt(STANCE)),
+        slip=max(usual.slip, creep),
+        sink=max(usual.sink, creep),
         place_noise=max(usual.place_noise, SHAKEN * depth),
     )
 
