@@ -16,6 +16,7 @@ from mbcasadi.estimation.landmarks import FREE_Q
 from mbcasadi.estimation.memory import finite_outputs
 from mbcasadi.qp.input_guard import MASK_ON
 
+
 def base_function(design: BaseDesign, name: str) -> ca.Function:
     """Return (y, valid, mask, [age], dt, z) → (q, v, z_next, covariance, …, residual).
 

@@ -13,12 +13,12 @@ LARGEST_MEMORY = 1e15
 
 
 def is_sound(*columns: Sym) -> Sym:
-    """Return whether the entries of columns have no NaN and are no larger than any sensible ones."""
+    """Return whether columns have no NaN, and entries no larger than any that are sensible."""
     return ca.sum1(ca.fabs(ca.vertcat(*columns))) <= LARGEST_MEMORY
 
 
 def finite_outputs(outputs: Mapping[str, Sym], restart: Mapping[str, object]) -> dict[str, Sym]:
-    """Return outputs (·, 1) where all are sound, else those of `restart`, zero where it has none."""
+    """Return outputs (·, 1) where all are sound, else those of `restart`, zero by default."""
     finite = is_sound(*outputs.values())
     return {
         key: ca.densify(ca.if_else(finite, x, ca.DM(np.zeros(x.shape) + restart.get(key, 0.0))))
