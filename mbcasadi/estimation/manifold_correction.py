@@ -6,11 +6,11 @@ from functools import cached_property
 import casadi as ca
 
 from mbcasadi.control.regulators.innovation_gate import wrap_angles
+from mbcasadi.estimation.covariance import correction, triangular_root
 from mbcasadi.estimation.estimator import DOUBTED
 from mbcasadi.estimation.manifold_process import Process
 from mbcasadi.estimation.manifold_reading import Reading
 from mbcasadi.estimation.measured import FilterOptions
-from mbcasadi.estimation.square_root import correction, triangular_root
 
 FADING = 0.01
 """s in which deviations of q and v grow by e while the estimate is doubted."""
