@@ -100,9 +100,8 @@ def rows(key: str) -> Iterator[str]:
     task = WALKS if humanoid else Task("trot and turn", 1.0, 30.0, turn=0.5)
     with whole_body(robot, walk_of(robot) if humanoid else TROT) as loop:
         recording, _ = recorded(robot, task, loop)
-        sensing = sensing_of(
-            robot.system, robot.feet, robot.q0, robot.footing, loop[0].controller.period
-        )
+        period = loop[0].controller.period
+    sensing = sensing_of(robot.system, robot.feet, robot.q0, robot.footing, period)
     yield f"| {key} | {task.name} | {estimate_cells(recording, robot.model.compile())} |"
     found, count = with_slips(recording, robot.system, robot.feet, sensing)
     yield f"| {key} | {count} slips | {estimate_cells(found, robot.model.compile())} |"
@@ -113,8 +112,9 @@ if __name__ == "__main__":
     robots = {**QUADRUPEDS, **HUMANOIDS}
     parser.add_argument("robots", nargs="*", choices=robots, default=["go2", "anymal", "g1"])
     models.add_argument(parser)
+    chosen = parser.parse_args().robots
     print("| robot | task | velocity RMS, m/s | tilt RMS, largest, ° | drift | inside 3 σ |")
     print("|---|---|---|---|---|---|")
-    for each in parser.parse_args().robots:
+    for each in chosen:
         for row in rows(each):
             print(row, flush=True)
