@@ -34,7 +34,12 @@ def base_function(design: BaseDesign, name: str) -> ca.Function:
     outputs["status"] = ca.if_else(sound, outputs["status"], 4)
     state, joints = design.memory.split(ca.SX(z0)), ca.SX(ca.DM(design.q0[FREE_Q:]))
     first = design.base(state, joints, state["gyro"], ca.SX(design.period)).covariance
-    rest = {"q": ca.DM(design.q0), "z_next": z0, "covariance": ca.evalf(ca.vec(first)), "status": 4}
+    rest: dict[str, ca.DM | float] = {
+        "q": ca.DM(design.q0),
+        "z_next": z0,
+        "covariance": ca.evalf(ca.vec(first)),
+        "status": 4,
+    }
     outputs = finite_outputs(outputs, rest)
     outputs["covariance"] = ca.reshape(outputs["covariance"], design.covered, design.covered)
     return ca.Function(

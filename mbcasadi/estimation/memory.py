@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import casadi as ca
-import numpy as np
 
 from mbcasadi.linalg import Sym
 
@@ -17,11 +16,13 @@ def is_sound(*columns: Sym) -> Sym:
     return ca.sum1(ca.fabs(ca.vertcat(*columns))) <= LARGEST_MEMORY
 
 
-def finite_outputs(outputs: Mapping[str, Sym], restart: Mapping[str, object]) -> dict[str, Sym]:
+def finite_outputs(
+    outputs: Mapping[str, Sym], restart: Mapping[str, ca.DM | float]
+) -> dict[str, Sym]:
     """Return outputs (·, 1) where all are sound, else those of `restart`, zero by default."""
     finite = is_sound(*outputs.values())
     return {
-        key: ca.densify(ca.if_else(finite, x, ca.DM(np.zeros(x.shape) + restart.get(key, 0.0))))
+        key: ca.densify(ca.if_else(finite, x, ca.DM.zeros(x.shape) + restart.get(key, 0.0)))
         for key, x in outputs.items()
     }
 
