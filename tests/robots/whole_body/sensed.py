@@ -1,6 +1,7 @@
 """Robots whose state follows from IMU and encoders: `robots.whole_body --sensors`.
 
-An IMU of the class of an ICM-42688 with offsets that are not calibrated, encoders of 14 bits.
+An IMU of the class of an ICM-42688, encoders of 14 bits. Of the offsets of its data sheet, 20 mg and
+0.5 °/s, a calibration has left 5 mg and 0.3 °/s, one deviation of each axis.
 """
 
 from collections.abc import Sequence
@@ -19,7 +20,8 @@ BITS, RATE_NOISE = 14, 0.01  # of encoders; rad/s
 REST = 2.0  # s for which a robot stands still before its task
 SETTLE = 2.0  # s of the task that figures leave out
 STANCE, SHAKEN = 0.5, 0.1  # s; both by a recording of Spot
-LOAD, STIFF, SLOW, SINKS = 2.0, 1e5, 0.1, 2.0  # weight of a trot by that at rest; N m s/rad; m/s; s
+LOAD, STIFF = 2.0, 1e5  # weight of a trot by that at rest; N m s/rad, of joints that stay
+SLOW, SINKS = 0.1, 2.0  # m/s, of a base that falls; s, until it rests
 ERRORS = {
     "gyro": SensorErrors(bias=5e-3, walk=1e-5),
     "accelerometer": SensorErrors(bias=0.05, walk=1e-4),
