@@ -1,7 +1,7 @@
 """Robots whose state follows from IMU and encoders: `robots.whole_body --sensors`.
 
-An IMU of the class of an ICM-42688, encoders of 14 bits. Of the offsets of its data sheet, 20 mg and
-0.5 °/s, a calibration has left 5 mg and 0.3 °/s, one deviation of each axis.
+An IMU of the class of an ICM-42688, encoders of 14 bits. Offsets of 5 mg and 0.3 °/s, one deviation
+of each axis, are what a calibration has left.
 """
 
 from collections.abc import Sequence
