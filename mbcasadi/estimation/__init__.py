@@ -34,9 +34,8 @@ from mbcasadi.estimation.noise import (
     encoder_noise,
 )
 from mbcasadi.estimation.residual_forces import residual_forces
-from mbcasadi.estimation.two_rates import EstimatedTwoRates
 from mbcasadi.estimation.velocity_observer import velocity_observer
-from mbcasadi.estimation.with_estimator import with_estimator
+from mbcasadi.estimation.with_estimator import EstimatedTwoRates, with_estimator
 
 __all__ = [
     "AllanDeviation",

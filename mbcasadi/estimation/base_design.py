@@ -16,8 +16,7 @@ from mbcasadi.estimation.fixes import CERTAIN, HEADING, POSITION, Fix
 from mbcasadi.estimation.invariant import Layout, Mean
 from mbcasadi.estimation.joints import rate_deviation
 from mbcasadi.estimation.landmark_update import Seen, seen_from
-from mbcasadi.estimation.landmarks import Mounting, Sight, mounting, sight
-from mbcasadi.estimation.limbs import limbs_of
+from mbcasadi.estimation.landmarks import Mounting, Sight, limbs_of, mounting, sight
 from mbcasadi.estimation.linkage import Linkage, posed
 from mbcasadi.estimation.memory import Memory
 from mbcasadi.estimation.noise import Encoders, FirstEstimate, Footing, Imu

@@ -13,10 +13,8 @@ from mbcasadi.estimation.fix_update import FixState, is_contradicted, remembered
 from mbcasadi.estimation.invariant import passive_motion
 from mbcasadi.estimation.joints import joints_of, smoothed
 from mbcasadi.estimation.landmarks import FREE_Q
+from mbcasadi.estimation.memory import finite_outputs
 from mbcasadi.qp.input_guard import MASK_ON
-
-LARGEST_MEMORY = 1e15
-"""Sum of the absolute entries of a memory that is sound."""
 
 
 def base_function(design: BaseDesign, name: str) -> ca.Function:
@@ -30,41 +28,23 @@ def base_function(design: BaseDesign, name: str) -> ca.Function:
     inputs = {key: ca.SX.sym(key, n) for key, n in sizes.items()}
     dt_in, z = inputs["dt"], inputs["z"]
     dt = ca.if_else(ca.logic_and(dt_in > 0, dt_in <= LONGEST), dt_in, design.period)
-    z0 = memory_at(design)
-    sound = _is_sound(design, z)
-    before = design.memory.split(ca.if_else(sound, z, z0))
+    z0, quat = memory_at(design), ca.sumsqr(design.memory.split(z)["x"][:4])
+    before, sound = design.memory.recalled(z, z0, quat > 0.5, quat < 2.0)
     outputs = _outputs(design, inputs, dt, before)
-    finite = ca.sum1(ca.fabs(ca.vertcat(*outputs.values()))) <= LARGEST_MEMORY
-    state = design.memory.split(ca.SX(z0))
-    rest: dict[str, ca.DM | ca.SX] = {
-        "q": ca.DM(design.q0),
-        "v": ca.DM.zeros(design.system.nv),
-        "z_next": z0,
-        "covariance": ca.vec(
-            design.base(
-                state, ca.SX(ca.DM(design.q0[FREE_Q:])), state["gyro"], ca.SX(design.period)
-            ).covariance
-        ),
-        "status": ca.DM(4),
-        "flags": ca.DM(0),
-        "residual": ca.DM.zeros(len(design.layout.landmarks) + len(design.fixes)),
-    }
-    if design.likelihood:
-        rest["likelihood"] = ca.DM(0)
     outputs["status"] = ca.if_else(sound, outputs["status"], 4)
-    outputs = {k: ca.densify(ca.if_else(finite, x, rest[k])) for k, x in outputs.items()}
+    state, joints = design.memory.split(ca.SX(z0)), ca.SX(ca.DM(design.q0[FREE_Q:]))
+    first = design.base(state, joints, state["gyro"], ca.SX(design.period)).covariance
+    rest: dict[str, ca.DM | float] = {
+        "q": ca.DM(design.q0),
+        "z_next": z0,
+        "covariance": ca.evalf(ca.vec(first)),
+        "status": 4,
+    }
+    outputs = finite_outputs(outputs, rest)
     outputs["covariance"] = ca.reshape(outputs["covariance"], design.covered, design.covered)
     return ca.Function(
         name, [*inputs.values()], [*outputs.values()], [*inputs], [*outputs], {"cse": True}
     )
-
-
-def _is_sound(design: BaseDesign, z: ca.SX) -> ca.SX:
-    """Return whether a memory is one."""
-    parts = design.memory.split(z)
-    quat = ca.sumsqr(parts["x"][:4])
-    unit = ca.logic_and(quat > 0.5, quat < 2.0)
-    return ca.logic_and(unit, ca.sum1(ca.fabs(z)) <= LARGEST_MEMORY)
 
 
 def _measured(

@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from mbcasadi.description import Signal
 from mbcasadi.description.status import Flag
 from mbcasadi.estimation.estimator import LONGEST, Estimator
+from mbcasadi.estimation.memory import is_sound
 from mbcasadi.estimation.split_tick import LateSensor, at_their_times, if_needed
 from mbcasadi.qp.input_guard import MASK_ON
 from mbcasadi.system.coordinates import unitless_signal
@@ -38,9 +39,6 @@ LARGEST_SAMPLE = 1e9
 
 BAD = 2 * LARGEST_SAMPLE
 """Stands for entries that are no numbers in what is kept."""
-
-LARGEST_MEMORY = 1e17
-"""Sum of the absolute entries of a memory that is sound."""
 
 SNAP = 1e-4
 """Share of a period by which a sample before the end of a tick counts as one at its end."""
@@ -130,7 +128,7 @@ class Past:
     def function(self) -> ca.Function:
         """The tick with ages of at most `longest`, its memory with the past behind."""
         s = {k: ca.MX.sym(k, n) for k, n in (self.given | {"z": len(self.first)}).items()}
-        sound = ca.norm_1(s["z"]) <= LARGEST_MEMORY
+        sound = is_sound(s["z"])
         empty = ca.vertcat(ca.DM(self.z0), ca.DM.zeros(len(self.first) - len(self.z0)))
         z = ca.if_else(sound, s["z"], ca.MX(ca.sparsify(empty)), True)
         nz, nw, N = len(self.z0), sum(self.given.values()), self.count

@@ -220,7 +220,7 @@ def _ticks(sensed: list[tuple[Array, Array]], period: float | None, usual: float
     step = usual if period is None else period
     begin = max((t[0] if t.size else np.inf) for t, _ in sensed)
     end = min((t[-1] if t.size else -np.inf) for t, _ in sensed)
-    count = int((end - begin) / step * (1 + ROUNDING)) if end > begin else 0
+    count = int((end - begin + _rounding(end)) / step) if end > begin else 0
     if count < 1:
         raise ProblemError(
             f"channels of the sensors have less than a period of {step} s in common; expected "
@@ -230,8 +230,9 @@ def _ticks(sensed: list[tuple[Array, Array]], period: float | None, usual: float
     return _Ticks(grid[1:], grid[:-1])
 
 
-ROUNDING = 1e-9
-"""Relative rounding of times."""
+def _rounding(t: float) -> float:
+    """Return by how much sums of times near t, s, may differ by rounding: also since 1970."""
+    return max(1e-9, 4 * float(np.spacing(abs(t))))
 
 
 def _sensed(estimator: Estimator, read: list[tuple[Array, Array] | None], ticks: _Ticks) -> Array:
@@ -262,7 +263,7 @@ def _held(pair: tuple[Array, Array] | None, at: Array, otherwise: float) -> Arra
 
 def _count(t: Array, at: Array) -> NDArray[np.intp]:
     """Return how many of the times t are at or before each time."""
-    slack = ROUNDING * max(1.0, float(np.abs(at).max(initial=0.0)))
+    slack = _rounding(float(np.abs(at).max(initial=0.0)))
     return np.searchsorted(t, at + slack, side="right")
 
 

@@ -6,11 +6,11 @@ from functools import cached_property
 import casadi as ca
 
 from mbcasadi.control.regulators.innovation_gate import wrap_angles
+from mbcasadi.estimation.covariance import correction, triangular_root
 from mbcasadi.estimation.estimator import DOUBTED
 from mbcasadi.estimation.manifold_process import Process
 from mbcasadi.estimation.manifold_reading import Reading
 from mbcasadi.estimation.measured import FilterOptions
-from mbcasadi.estimation.square_root import correction, triangular_root
 
 FADING = 0.01
 """s in which deviations of q and v grow by e while the estimate is doubted."""
@@ -19,8 +19,8 @@ LONGEST_STEP = 0.3
 """Sizes of coordinates by which a loop is moved in a correction: one that is moved farther may not
 close."""
 
-LARGEST_MEMORY = 1e12
-"""Sum of the absolute entries of a memory that is sound."""
+NO_LIMIT = 1e12
+"""Bound of a squared distance without a gate, and of distances."""
 
 SHARED = {"cse": True, "allow_duplicate_io_names": True}
 """Options of Functions whose inputs and outputs have the same names."""
@@ -60,7 +60,7 @@ class Corrections:
 
         share, sensors = self.options.false_alarm, self.reading.sensors
         if share is None:
-            return ca.DM.ones(len(sensors)) * LARGEST_MEMORY
+            return ca.DM.ones(len(sensors)) * NO_LIMIT
         return ca.DM([float(chdtri(len(sensor.rows), share)) for sensor in sensors])
 
     @cached_property

@@ -12,17 +12,13 @@ from mbcasadi.dynamics.slopes import scalar_if_small
 from mbcasadi.errors import ProblemError
 from mbcasadi.estimation.covariance import mirrored, shares_within
 from mbcasadi.estimation.estimator import ADRIFT, DOUBTED
-from mbcasadi.estimation.manifold_correction import (
-    LARGEST_MEMORY,
-    SHARED,
-    Corrections,
-)
-from mbcasadi.estimation.manifold_guard import Guard
+from mbcasadi.estimation.manifold_correction import NO_LIMIT, SHARED, Corrections
+from mbcasadi.estimation.manifold_guard import sound_inputs
 from mbcasadi.estimation.manifold_process import Layout, Process
 from mbcasadi.estimation.manifold_reading import Reading
 from mbcasadi.estimation.manifold_return import returned_fun
 from mbcasadi.estimation.measured import FilterOptions
-from mbcasadi.estimation.memory import Memory
+from mbcasadi.estimation.memory import Memory, is_sound
 from mbcasadi.system import System
 
 Array = NDArray[np.float64]
@@ -129,8 +125,8 @@ class ManifoldTick:
         sizes |= {"dt": 1, "z": self.memory.size}
         s = {key: ca.MX.sym(key, n) for key, n in sizes.items()}
         z0 = self.memory_at(q0)
-        guard = Guard(self.system, self.process, self.reading, self.memory, self.period, z0)
-        at = guard.sound(s)
+        own = (self.system, self.process, self.reading, self.memory)
+        at = sound_inputs(*own, self.period, z0, s)
         predicted = self.process.predict(*(at[key] for key in ("q", "v", "x", "drive", "L", "dt")))
         after = self._corrected(at, predicted)
         outputs = self._outputs(at, after, z0)
@@ -146,7 +142,7 @@ class ManifoldTick:
         doubt = at["doubt"] * at["read"]  # of sensors that say something now
         L = self.corrections.spread(W=W, doubt=doubt, dt=at["dt"])["L"]
         step, read = ca.MX.zeros(layout.n), at["read"]
-        limits = ca.if_else(at["acquiring"] > 0, LARGEST_MEMORY, ca.MX(self.corrections.limits))
+        limits = ca.if_else(at["acquiring"] > 0, NO_LIMIT, ca.MX(self.corrections.limits))
         here, turn = (q, v, x), ca.MX.eye(layout.n)
         distances = used = read
         likelihood = ca.MX(0)
@@ -165,7 +161,7 @@ class ManifoldTick:
             if not iteration:
                 distances, used = out["distances"], out["used"]
                 likelihood = out.get("likelihood", likelihood)
-            read, limits = used, ca.MX.ones(len(self.reading.sensors)) * LARGEST_MEMORY
+            read, limits = used, ca.MX.ones(len(self.reading.sensors)) * NO_LIMIT
         return {
             "q": here[0],
             "v": here[1],
@@ -189,8 +185,8 @@ class ManifoldTick:
         z_next, status, doubt = self._remembered(s)
         rejected = ca.logic_and(s["read"], ca.logic_not(s["used"]))
         fastest = ca.norm_inf(s["v"] / ca.DM(self.process.system.scales.coordinates))
-        residual = ca.fmin(s["distances"], LARGEST_MEMORY)
-        fine = ca.logic_and(ca.sum1(ca.fabs(z_next)) <= LARGEST_MEMORY, fastest <= FASTEST)
+        residual = ca.fmin(s["distances"], NO_LIMIT)
+        fine = ca.logic_and(is_sound(z_next), fastest <= FASTEST)
         lost = 2 * ca.sum1(doubt > LOST) >= doubt.numel()
         fine = ca.logic_and(fine, ca.logic_and(s["closed"], ca.logic_not(lost)))
         z_next = ca.if_else(fine, z_next, z0)
@@ -203,8 +199,7 @@ class ManifoldTick:
         outputs["flags"] = Flag.GATED * (ca.sum1(rejected) > 0)
         outputs["residual"] = ca.if_else(fine, residual, 0)
         if self.likelihood:
-            bounded = ca.fmax(ca.fmin(s["likelihood"], LARGEST_MEMORY), -LARGEST_MEMORY)
-            outputs["likelihood"] = bounded
+            outputs["likelihood"] = ca.fmax(ca.fmin(s["likelihood"], NO_LIMIT), -NO_LIMIT)
         dense = [ca.densify(x) for x in outputs.values()]
         end = ca.Function("end", [*s.values()], dense, [*s], [*outputs], SHARED)
         found = end(**given)

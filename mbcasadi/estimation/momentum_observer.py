@@ -30,13 +30,11 @@ from mbcasadi.argument_kinds import checked
 from mbcasadi.description.status import Flag
 from mbcasadi.dynamics.terms import Treatment, row_scale_of
 from mbcasadi.errors import ProblemError
-from mbcasadi.estimation.memory import Memory
+from mbcasadi.estimation.memory import Memory, finite_outputs
 from mbcasadi.estimation.observer_guard import (
     dynamics_guard,
-    finite_outputs,
     guarded,
     require_observable_dynamics,
-    sound_memory,
 )
 from mbcasadi.linalg import (
     MatrixRoot,
@@ -174,7 +172,7 @@ def _tick(
     system: System, settings: Settings, given: dict[str, ca.MX], memory: Memory, z: ca.MX
 ) -> dict[str, ca.MX]:
     """Return all outputs of a tick from cleaned inputs."""
-    before, sound = sound_memory(memory, z)
+    before, sound = memory.recalled(z, ca.DM.zeros(z.shape))
     valid, dt = given["valid"], given["dt"]
     size = ca.DM(system.scales.coordinates)
     terms = _terms_fun(system)(q=given["q"], v=given["v"])

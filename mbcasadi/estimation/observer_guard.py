@@ -1,13 +1,11 @@
-"""What observers do with bad input and broken memories: nominal numbers in their place."""
+"""What observers do with bad input: nominal numbers in its place."""
 
 from collections.abc import Mapping
 
 import casadi as ca
-import numpy as np
 
 from mbcasadi.dynamics.terms import state_symbols
 from mbcasadi.errors import ProblemError
-from mbcasadi.estimation.memory import Memory
 from mbcasadi.linalg import Sym
 from mbcasadi.qp.input_guard import (
     is_bounded,
@@ -94,21 +92,3 @@ def _guard(system: System, given: Mapping[str, ca.SX], valid: ca.SX, period: flo
 def guarded(guard: ca.Function, inputs: Mapping[str, Sym]) -> dict[str, Sym]:
     """Return the clean inputs by name, and `valid`."""
     return {key.removeprefix(CLEAN): x for key, x in guard(**inputs).items()}
-
-
-def sound_memory(memory: Memory, z: Sym) -> tuple[dict[str, Sym], Sym]:
-    """Return the parts of a memory, zeros where it is broken, and whether it is sound."""
-    sound = is_bounded(z)
-    return memory.split(ca.if_else(sound, z, ca.DM.zeros(z.shape))), sound
-
-
-def finite_outputs(outputs: Mapping[str, Sym], restart: Mapping[str, object]) -> dict[str, Sym]:
-    """Return outputs where they are all finite, else zeros, with those of `restart`.
-
-    Zeros of a memory are its start.
-    """
-    finite = is_bounded(*outputs.values())
-    return {
-        key: ca.densify(ca.if_else(finite, x, ca.DM(np.full(x.shape, restart.get(key, 0.0)))))
-        for key, x in outputs.items()
-    }

@@ -17,7 +17,7 @@ from mbcasadi.contacts.friction_cone import require_contacts
 from mbcasadi.contacts.groups import contact_groups_of
 from mbcasadi.description import Contact
 from mbcasadi.errors import ProblemError
-from mbcasadi.estimation.limbs import limbs_of
+from mbcasadi.estimation.landmarks import limbs_of
 from mbcasadi.estimation.observer_guard import require_observable_dynamics
 from mbcasadi.linalg import damped_pinv
 from mbcasadi.shapes import require_identifier

@@ -23,14 +23,12 @@ from mbcasadi.dynamics import forward_dynamics
 from mbcasadi.dynamics.terms import Treatment, row_scale_of
 from mbcasadi.errors import ProblemError
 from mbcasadi.estimation.joints import Gains, rate_gains
-from mbcasadi.estimation.memory import Memory
+from mbcasadi.estimation.memory import Memory, finite_outputs
 from mbcasadi.estimation.noise import Encoders
 from mbcasadi.estimation.observer_guard import (
-    finite_outputs,
     guarded,
     known_guard,
     require_observable_dynamics,
-    sound_memory,
 )
 from mbcasadi.linalg import CompleteFactor, complement, complete_factor, damped_pinv
 from mbcasadi.qp.input_guard import LARGEST_INPUT, MASK_ON
@@ -94,7 +92,7 @@ def velocity_observer(
     memory = Memory({"q": system.nq, "v": system.nv, "age": 1})
     sizes = {"y": len(S), "valid": len(S), "z": memory.size}
     y, valid, z = (ca.MX.sym(key, size) for key, size in sizes.items())
-    before, sound = sound_memory(memory, z)
+    before, sound = memory.recalled(z, ca.DM.zeros(z.shape))
     starts, settles = before["age"] < MASK_ON, before["age"] < SETTLING
     before["q"] = ca.if_else(starts, ca.DM(start_pose(system)), before["q"])
     given = guarded(guard, known)

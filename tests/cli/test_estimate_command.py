@@ -5,6 +5,7 @@ import json
 import mujoco
 import numpy as np
 import pytest
+from mcap.writer import Writer
 from numpy.testing import assert_allclose
 from support.tripod import LEGS, MODEL, PERIOD, START
 from typer.testing import CliRunner
@@ -95,6 +96,39 @@ def test_states_of_a_log_are_those_of_the_robot(recorded, tmp_path):
     arrays = tmp_path / "states.npz"
     assert invoke(*given, "-o", arrays).exit_code == 0
     assert_allclose(read_log(arrays).samples("q.crank")[1], estimate[:, 0], rtol=0, atol=1e-15)
+
+
+def test_an_mcap_log_of_today_says_what_that_of_a_csv_file_says(recorded, tmp_path):
+    """Messages of an encoder where it has a sample, of the torque always; stamps since 1970."""
+    folder, _ = recorded
+    today = 1_700_000_000 * 10**9
+    with (tmp_path / "log.mcap").open("wb") as file:
+        writer = Writer(file)
+        writer.start()
+        schema = writer.register_schema("any", "jsonschema", b"{}")
+        topics = [writer.register_channel(f"/{name}", "json", schema) for name in ("joint", "u")]
+        for line in (folder / "log.csv").read_text().split("\n")[1:-1]:
+            t, read, u = line.split(",")
+            at = today + int(t)
+            stamp = {"header": {"stamp": {"sec": at // 10**9, "nanosec": at % 10**9}}}
+            for topic, values in zip(topics, ([read] if read else [], [u]), strict=True):
+                if values:
+                    message = stamp | {"name": ["crank"], "position": [float(values[0])]}
+                    writer.add_message(topic, at, json.dumps(message).encode(), at)
+        writer.finish()
+    spec = SPEC.replace('time = "stamp"\nunit = 1e-9', "period = 1e-3")
+    for name, topic in (("encoder", "joint"), ("torque", "u")):
+        spec = spec.replace(f'"{name}"', f'"/{topic}.position.crank"')
+    (tmp_path / "spec.toml").write_text(spec)
+    states = {}
+    for log, rules in ((folder / "log.csv", folder), (tmp_path / "log.mcap", tmp_path)):
+        out = tmp_path / f"{log.suffix[1:]}.csv"
+        result = invoke("estimate", "four_bar", log, "-c", rules / "spec.toml", "-o", out)
+        assert result.exit_code == 0, result.output
+        states[log.suffix] = read_log(out).samples("q.crank")
+    (t, q), (later, found) = states.values()
+    assert_allclose(later - 1.7e9, t[1:], rtol=0, atol=1e-6)
+    assert_allclose(found[50:], q[51:], rtol=0, atol=2e-4, err_msg="a tenth of a sample's noise")
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ cd tests && python -m estimation.endurance [base | loop | four_bar | slider_cran
 """
 
 import argparse
+import sys
 import tempfile
 from collections.abc import Callable
 from itertools import count
@@ -98,6 +99,8 @@ def hostile(estimator: Estimator, call: Record, next_good, ticks: int, error) ->
         if k % 20 == 0:
             unsound = min(unsound, float(np.linalg.eigvalsh(P / np.outer(scale, scale))[0]))
         bad[1] += inside and not broken and status == 0 and not np.isfinite(given["y"][:3]).all()
+        if (k + 1) % max(ticks // 10, 1) == 0:
+            print(f"{estimator.name}: {k + 1} of {ticks} ticks", file=sys.stderr, flush=True)
         if k % (2 * block) == 2 * block - 1:
             bad[2] += status != 0
             worst[1] = max(worst[1], error(out))

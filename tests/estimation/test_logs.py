@@ -148,6 +148,10 @@ def test_increments_are_means_over_a_tick_and_other_samples_the_last_ones():
     means = [(fast[4 * k + 1 : 4 * k + 5] ** 2).mean() for k in range(10)]
     assert_allclose(y[:, 1], means, rtol=1e-9)
     assert_array_equal(logged.inputs["u"].ravel(), [1] * 5 + [2] * 5)
+    since_1970 = SensorLog({name: (t + 1.7e9, x) for name, (t, x) in log.channels.items()})
+    later = logged_inputs(estimator, since_1970, channels=channels).inputs
+    for name, values in logged.inputs.items():
+        assert_allclose(later[name], values, rtol=0, atol=1e-6, err_msg=name)
     said = estimate_log(estimator, logged)
     assert np.all(np.isfinite(said.q))
     assert not said.status[-1]

@@ -50,13 +50,14 @@ def estimate_metrics(
     R, R_hat = (Rotation.from_quat(x[:, 3:7], scalar_first=True) for x in (q, q_hat))
     gap = R_hat.inv().apply(v_hat[:, :3]) - R.inv().apply(v[:, :3])
     up = [turn.inv().apply([0.0, 0.0, 1.0]) for turn in (R, R_hat)]
-    tilt = np.linalg.norm(np.cross(*up), axis=1)
+    tilt = np.arcsin(np.clip(np.linalg.norm(np.cross(*up), axis=1), 0, 1))
     way = float(np.linalg.norm(np.diff(q[:, :2], axis=0), axis=1).sum())
     moved = [x[-1, :2] - x[0, :2] for x in (q, q_hat)]
     yield from named(
         {
             "estimate.velocity": float(np.sqrt((gap**2).sum(axis=1).mean())),
-            "estimate.tilt": float(np.arcsin(np.clip(tilt, 0, 1)).max()),
+            "estimate.tilt": float(tilt.max()),
+            "estimate.tilt_rms": float(np.sqrt((tilt**2).mean())),
             "estimate.drift": float(np.linalg.norm(moved[1] - moved[0])) / way
             if way > LEAST_WAY
             else None,

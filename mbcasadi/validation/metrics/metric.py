@@ -100,6 +100,7 @@ METRICS: dict[str, MetricKind] = {
     "prediction.end": MetricKind("error of the plan at its end, of the motion", "share"),
     "estimate.velocity": MetricKind("estimated velocity of the base, RMS error", unit="m/s"),
     "estimate.tilt": MetricKind("estimated roll and pitch of the base, largest error", unit="rad"),
+    "estimate.tilt_rms": MetricKind("estimated roll and pitch of the base, RMS error", unit="rad"),
     "estimate.drift": MetricKind(
         "estimated place of the base, error at the end, of the way", "share"
     ),

@@ -30,7 +30,7 @@ def main() -> None:
     rows_of = dict.fromkeys(QUADRUPEDS, quadruped_rows) | dict.fromkeys(HUMANOIDS, humanoid_rows)
     rows_of |= dict.fromkeys(SPRUNG, sprung_rows)
     heads = ["robot", "task", "ground", "planner", "m/s", "rad/s", "leans, mrad", "plans solved"]
-    heads += ["velocity RMS, m/s", "tilt, °", "drift", "inside 3 σ"] * options.sensors
+    heads += ["velocity RMS, m/s", "tilt RMS, largest, °", "drift", "inside 3 σ"] * options.sensors
     print(f"| {' | '.join(heads)} |\n|{'---|' * len(heads)}")
     for key in options.robots or rows_of:
         for row in rows_of[key](key, options.only, options.sensors):

@@ -85,7 +85,7 @@ def test_a_robot_stands_and_sways_by_its_imu_and_encoders(stance, estimated):
     assert any("Nothing observes: position of the base" in note for note in run.notes)
     assert values["tracking.rms_share"] < 1.1 * told["tracking.rms_share"]
     assert values["estimate.velocity"] < 0.005
-    assert values["estimate.tilt"] < np.deg2rad(0.5)
+    assert 0 < values["estimate.tilt_rms"] < values["estimate.tilt"] < np.deg2rad(0.5)
     assert values["estimate.within"] >= 0.98
     assert values["estimate.doubted"] == 0
     recording = run.recording
