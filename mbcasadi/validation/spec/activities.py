@@ -11,7 +11,7 @@ from mbcasadi.anatomy import RobotDescription, RobotLimb, RobotTool
 from mbcasadi.errors import ProblemError
 from mbcasadi.plant import Plant
 from mbcasadi.system import GeometryContact
-from mbcasadi.validation.spec.workspace import AXES, Workplace, place_of, workplace
+from mbcasadi.validation.spec.workspace import AXES, FREQUENCY, Workplace, place_of, workplace
 
 Array = NDArray[np.float64]
 Activity = Literal[
@@ -51,9 +51,6 @@ DEFAULT: dict[str, Activity] = {
 
 DEPTH = 0.1
 """Of a squat, in shares of a leg's length."""
-
-FREQUENCY = 0.5
-"""Hz, of circles."""
 
 EXACT, HOME = 2e-3, 1e-3
 """M; largest error on a circle, and at home again."""

@@ -22,7 +22,8 @@ from mbcasadi.validation.spec.templates import filled_template
 Array = NDArray[np.float64]
 DELAY = 1  # ticks, of the gains and of the trial
 LAG = 5e-3  # s, of usual motors with their current loop
-POSTURE_WEIGHT = 1e-3  # beside the task of a base
+POSTURE_WEIGHT = 1e-3  # beside the task of a base or tool
+BEYOND_REACH = 1e-2  # the same, where a tool cannot follow: an outstretched arm does not whip
 ROUNDING = 1e-9  # of a number of periods
 LISTED = 12  # names of a kind in a comment
 FALLS = "The base floats, and no foot can touch a plane of the world: this robot falls."
@@ -189,7 +190,7 @@ class Proposal:
             "it": self,
             "model": model,
             "names_by_kind": [each for each in _names_by_kind(self.system) if each[1]],
-            "posture_weight": POSTURE_WEIGHT,
+            "posture_weight": BEYOND_REACH if self.activity == "reach" else POSTURE_WEIGHT,
             "delay": DELAY,
             "falls": FALLS,
             "exact": EXACT,

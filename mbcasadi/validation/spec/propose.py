@@ -50,6 +50,7 @@ from mbcasadi.validation.spec.start import (
 
 Array = NDArray[np.float64]
 SHORTEST_PERIOD = 1e-3  # s
+LONGEST_PERIOD = 2.5e-3  # s, of tools and fingers, beside the servos of small robots
 SOFTER = 6  # gains that are tried, each with half the damping of the one before
 STEADY = 20  # steps of a plant with rigid loops: of light bodies with dry friction it may diverge
 FINER = (1, 2, 4)  # parts of a period, for servos that are unstable in the model's own time step
@@ -198,8 +199,9 @@ def _accepted(facts: Proposal, model: Source, name: str) -> Proposal:
     if facts.walk is not None:
         return facts
     why = ""
+    fine = max(1, ceil(facts.period / LONGEST_PERIOD)) if facts.tools or facts.hold else 1
     for finer in FINER:
-        refined = facts if finer == 1 else facts.refined(finer)
+        refined = facts if fine * finer == 1 else facts.refined(fine * finer)
         for k in range(SOFTER):
             gains = refined.gains
             softer = replace(gains, kp=gains.kp / 4**k, kd=gains.kd / 2**k)
