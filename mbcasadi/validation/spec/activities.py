@@ -15,7 +15,18 @@ from mbcasadi.validation.spec.workspace import AXES, FREQUENCY, Workplace, place
 
 Array = NDArray[np.float64]
 Activity = Literal[
-    "hold", "stand", "squat", "track", "reach", "grasp", "hover", "trot", "walk", "drive"
+    "hold",
+    "stand",
+    "squat",
+    "lift",
+    "track",
+    "reach",
+    "carry",
+    "grasp",
+    "hover",
+    "trot",
+    "walk",
+    "drive",
 ]
 ACTIVITIES: tuple[Activity, ...] = get_args(Activity)
 
@@ -25,8 +36,10 @@ LEGGED = ("quadruped", "biped", "humanoid")
 SUITED: dict[Activity, tuple[str, ...]] = {
     "stand": LEGGED,
     "squat": LEGGED,
+    "lift": LEGGED,
     "track": ARMED,
     "reach": ARMED,
+    "carry": ARMED,
     "grasp": HANDS,
     "hover": ("drone",),
     "trot": ("quadruped",),
@@ -36,8 +49,11 @@ SUITED: dict[Activity, tuple[str, ...]] = {
 """Kinds of robots that can do an activity; all can hold where they start."""
 
 WALKS: tuple[Activity, ...] = ("trot", "walk")
-ON_FEET: tuple[Activity, ...] = ("squat", *WALKS)
+ON_FEET: tuple[Activity, ...] = ("squat", "lift", *WALKS)
 """Activities that need a floating base on feet."""
+
+WITH_TOOLS: tuple[Activity, ...] = ("track", "reach", "carry")
+"""Activities of arms."""
 
 DEFAULT: dict[str, Activity] = {
     "arm": "track",
@@ -52,8 +68,11 @@ DEFAULT: dict[str, Activity] = {
 DEPTH = 0.1
 """Of a squat, in shares of a leg's length."""
 
-EXACT, HOME = 2e-3, 1e-3
-"""M; largest error on a circle, and at home again."""
+EXACT: dict[Activity, float] = {"track": 2e-3, "reach": 1e-3, "carry": 5e-3}
+"""M; largest error on a circle, at home again, and on a circle with an unknown load."""
+
+LOAD = 0.1
+"""Mass of a load that the controller does not know, in that of the arm's links."""
 
 FAR = 1.0
 """Way beyond the tool's place, in lengths of the arm: out of reach from wherever it is."""
@@ -88,15 +107,27 @@ class ToolMotion:
     terms: dict[str, str]
 
 
-def activity_of(robot: RobotDescription, wanted: str | None) -> Activity:
+def activity_of(robot: RobotDescription, wanted: str | None, *, mpc: bool = False) -> Activity:
     """Return what a robot is to do: what is wanted, or what suits its kind.
+
+    Args:
+        robot: of the model.
+        wanted: name of an activity, or None.
+        mpc: only what a plan of the whole body does.
 
     Raises:
         ProblemError: no such activity, or none for this kind of robot.
     """
-    if wanted is None:
-        return DEFAULT.get(robot.kind, "hold")
     able = [each for each in ACTIVITIES if robot.kind in SUITED.get(each, (robot.kind,))]
+    if mpc:
+        able = [each for each in able if each in WALKS]
+        if not able:
+            raise ProblemError(
+                f"whole-body MPC of '{robot.name}', which is {_named(robot)}; expected a robot "
+                "with legs"
+            )
+    if wanted is None:
+        return able[0] if mpc else DEFAULT.get(robot.kind, "hold")
     for activity in ACTIVITIES:
         if activity == wanted:
             if activity in able:
@@ -117,13 +148,21 @@ def tool_motions(
 ) -> tuple[tuple[ToolMotion, ...], Array]:
     """Return what the tools of all arms do, and the pose (nq,) in which they begin."""
     motions, arms = [], robot.limbs_of("arm")
-    for arm in arms if activity in ("track", "reach") else ():
+    for arm in arms if activity in WITH_TOOLS else ():
         place = workplace(plant, arm, q)
         q = place.q
-        terms = _circle(place) if activity == "track" else _beyond(plant, arm, place)
+        terms = _beyond(plant, arm, place) if activity == "reach" else _circle(place)
         name = "tool" if len(arms) == 1 else f"{arm.side}_tool"
         motions.append(ToolMotion(name, arm.tool, place, terms))
     return tuple(motions), q
+
+
+def loads_of(robot: RobotDescription, plant: Plant) -> dict[str, float]:
+    """Return relative errors of the masses of bodies that carry a load, by parameter."""
+    model, arms = plant.model, robot.limbs_of("arm")
+    links = float(model.body_mass[model.body_weldid > 0].sum()) / len(arms)
+    masses = {arm.name: float(model.body(arm.name).mass[0]) for arm in arms}
+    return {f"body:{name}:mass": LOAD * links / max(m, 1e-9) for name, m in masses.items()}
 
 
 class FootContact(NamedTuple):

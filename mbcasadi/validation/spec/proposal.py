@@ -13,9 +13,10 @@ from mbcasadi.control import ProposedGains, propose_gains
 from mbcasadi.plant import Ground
 from mbcasadi.system import System
 from mbcasadi.system.actuator_kinds import actuator_kinds
-from mbcasadi.validation.spec.activities import DEPTH, EXACT, HOME, Activity, ToolMotion, Walk
+from mbcasadi.validation.spec.activities import DEPTH, EXACT, Activity, ToolMotion, Walk
 from mbcasadi.validation.spec.driving import Drive
 from mbcasadi.validation.spec.grasping import FREQUENCY, ROUGHNESS, Hold
+from mbcasadi.validation.spec.lifting import Balance
 from mbcasadi.validation.spec.springs import HeldSprings
 from mbcasadi.validation.spec.templates import filled_template
 
@@ -42,8 +43,10 @@ class Proposal:
             moved into their ranges, and whether legs were bent.
         activity: what it is to do.
         unheld: why actuators cannot hold the start, "" where they can.
+        loads: errors of masses, of bodies that carry what the controller does not know.
         tools, walk, drive: what arms do, and how it walks or drives, or None.
         hold: what its fingers hold, or None.
+        balance: how it lifts its feet, or None.
         driven: hinges and slides that actuators drive.
         springs: stiff ones, which the law holds.
         gains, period, rigid, timestep: of controller and plant, s; None for the model's own step.
@@ -61,10 +64,12 @@ class Proposal:
     bent: bool
     activity: Activity
     unheld: str
+    loads: dict[str, float]
     tools: tuple[ToolMotion, ...]
     walk: Walk | None
     drive: Drive | None
     hold: Hold | None
+    balance: Balance | None
     driven: tuple[str, ...]
     springs: HeldSprings
     gains: ProposedGains
@@ -193,8 +198,7 @@ class Proposal:
             "posture_weight": BEYOND_REACH if self.activity == "reach" else POSTURE_WEIGHT,
             "delay": DELAY,
             "falls": FALLS,
-            "exact": EXACT,
-            "home": HOME,
+            "exact": EXACT.get(self.activity),
             "roughness": ROUGHNESS,
             "frequency": FREQUENCY,
         }
