@@ -158,8 +158,18 @@ def tool_motions(
 
 
 def loads_of(robot: RobotDescription, plant: Plant) -> dict[str, float]:
-    """Return relative errors of the masses of bodies that carry a load, by parameter."""
+    """Return relative errors of the masses of bodies that carry a load, by parameter.
+
+    Raises:
+        ProblemError: a body without a name, whose mass is no parameter.
+    """
     model, arms = plant.model, robot.limbs_of("arm")
+    named = {model.body(k).name for k in range(model.nbody)}
+    if nameless := {arm.name for arm in arms} - named:
+        raise ProblemError(
+            f"task 'carry' of '{robot.name}': the last body of an arm, {', '.join(nameless)}, has "
+            "no name; give it one in the model"
+        )
     links = float(model.body_mass[model.body_weldid > 0].sum()) / len(arms)
     masses = {arm.name: float(model.body(arm.name).mass[0]) for arm in arms}
     return {f"body:{name}:mass": LOAD * links / max(m, 1e-9) for name, m in masses.items()}
