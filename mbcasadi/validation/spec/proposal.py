@@ -13,12 +13,13 @@ from mbcasadi.control import ProposedGains, propose_gains
 from mbcasadi.plant import Ground
 from mbcasadi.system import System
 from mbcasadi.system.actuator_kinds import actuator_kinds
-from mbcasadi.validation.spec.activities import DEPTH, EXACT, Activity, ToolMotion, Walk
+from mbcasadi.validation.spec.activities import DEPTH, Activity, Walk
 from mbcasadi.validation.spec.driving import Drive
 from mbcasadi.validation.spec.grasping import FREQUENCY, ROUGHNESS, Hold
 from mbcasadi.validation.spec.lifting import Balance
 from mbcasadi.validation.spec.springs import HeldSprings
 from mbcasadi.validation.spec.templates import filled_template
+from mbcasadi.validation.spec.tool_motions import EXACT, ToolMotion
 
 Array = NDArray[np.float64]
 DELAY = 1  # ticks, of the gains and of the trial

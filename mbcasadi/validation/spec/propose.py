@@ -31,8 +31,6 @@ from mbcasadi.validation.spec.activities import (
     Walk,
     activity_of,
     contacts_of_plan,
-    loads_of,
-    tool_motions,
     walk_of,
 )
 from mbcasadi.validation.spec.driving import drive_of, ground_of_wheels, wheels_on_plane
@@ -49,6 +47,7 @@ from mbcasadi.validation.spec.start import (
     onto_ground,
     within_ranges,
 )
+from mbcasadi.validation.spec.tool_motions import loads_of, tool_motions
 
 Array = NDArray[np.float64]
 SHORTEST_PERIOD = 1e-3  # s

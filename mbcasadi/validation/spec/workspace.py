@@ -184,7 +184,7 @@ class _Search:
             else:
                 return -1.0
             rates = np.linalg.lstsq(self._jacobian(now)[rows], motion[rows], rcond=1e-3)[0]
-            least = min(least, self.margin(now, rates))
+            least = min(least, self.margin(now, rates.astype(np.float64)))
         return least
 
     def margin(self, q: Array, rates: Array | None = None) -> float:
