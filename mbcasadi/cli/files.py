@@ -33,12 +33,15 @@ def init(
     task: Annotated[
         str | None,
         typer.Option(
-            help="What the robot is to do: hold, stand, squat, trot, walk, track, reach, "
-            "grasp, hover, drive; by default what suits its kind."
+            help="What the robot is to do: hold, stand, squat, lift, trot, walk, track, reach, "
+            "carry, grasp, hover, drive; by default what suits its kind."
         ),
     ] = None,
     python: Annotated[
         bool, typer.Option("--python", help="Write a script in place of the TOML file.")
+    ] = False,
+    mpc: Annotated[
+        bool, typer.Option("--mpc", help="Whole-body MPC: a robot with legs trots or walks.")
     ] = False,
 ) -> None:
     """Write a commented file of a controller for a model: what suits its kind of robot.
@@ -58,6 +61,7 @@ def init(
         task=task,
         warn=lambda warning: typer.echo(f"warning: {warning}", err=True),
         python=python,
+        mpc=mpc,
     )
     out.write_text(text, encoding="utf-8")
     runs = f"python {out}" if python else f"mbcasadi validate {model} --controller {out}"

@@ -84,11 +84,17 @@ class ControllerFile:
     ] = False
 
     def read(self, conditions: Any = None) -> "Spec":
-        """Return the controller, under the conditions of the command line."""
+        """Return the controller, under the conditions of the command line.
+
+        Errors of the plant that the command line does not name are those of the file.
+        """
         from mbcasadi.validation.spec import read_spec
 
         spec = read_spec(self.controller, allow_code=self.allow_code)
-        return spec if conditions is None else spec.with_trial(**given(conditions))
+        own = {} if conditions is None else given(conditions)
+        if own.get("perturb"):
+            own["perturb"] = {**spec.trial.perturb, **own["perturb"]}
+        return spec.with_trial(**own)
 
 
 def record_of(*sources: tuple[str, Sequence[str]], optional: bool = False) -> Any:

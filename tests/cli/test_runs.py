@@ -83,6 +83,9 @@ def test_validate_leaves_with_three_where_nothing_judges_the_run(tmp_path):
 
 
 def test_validate_passes_the_conditions_of_the_command_line_on(crank):
+    """Errors that it does not name are those of the file."""
+    table = "[validation]\n"
+    crank.write_text(CRANK.replace(table, f"{table}perturb = {{ mass = 0.5, damping = 0.2 }}\n"))
     result = invoke(
         "validate", "four_bar", "-c", crank, "--duration", "0.1", "--delay", "2",
         "--perturb", "mass=0.1", "--no-rigid", "--fast", "--json",
@@ -92,7 +95,7 @@ def test_validate_passes_the_conditions_of_the_command_line_on(crank):
     assert "(fast: the law's Python Function, not its C)" in run["name"]
     assert settings["duration"] == "0.1 s"
     assert settings["delay"] == "2 ticks"
-    assert settings["plant's parameter errors"] == "mass +10 %"
+    assert settings["plant's parameter errors"] == "mass +10 %, damping +20 %"
     assert "softness" in settings["plant's equality constraints"]
 
 

@@ -7,15 +7,24 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.anatomy import RobotDescription, RobotLimb, RobotTool
+from mbcasadi.anatomy import RobotDescription
 from mbcasadi.errors import ProblemError
-from mbcasadi.plant import Plant
 from mbcasadi.system import GeometryContact
-from mbcasadi.validation.spec.workspace import AXES, Workplace, place_of, workplace
 
 Array = NDArray[np.float64]
 Activity = Literal[
-    "hold", "stand", "squat", "track", "reach", "grasp", "hover", "trot", "walk", "drive"
+    "hold",
+    "stand",
+    "squat",
+    "lift",
+    "track",
+    "reach",
+    "carry",
+    "grasp",
+    "hover",
+    "trot",
+    "walk",
+    "drive",
 ]
 ACTIVITIES: tuple[Activity, ...] = get_args(Activity)
 
@@ -25,8 +34,10 @@ LEGGED = ("quadruped", "biped", "humanoid")
 SUITED: dict[Activity, tuple[str, ...]] = {
     "stand": LEGGED,
     "squat": LEGGED,
+    "lift": LEGGED,
     "track": ARMED,
     "reach": ARMED,
+    "carry": ARMED,
     "grasp": HANDS,
     "hover": ("drone",),
     "trot": ("quadruped",),
@@ -36,7 +47,7 @@ SUITED: dict[Activity, tuple[str, ...]] = {
 """Kinds of robots that can do an activity; all can hold where they start."""
 
 WALKS: tuple[Activity, ...] = ("trot", "walk")
-ON_FEET: tuple[Activity, ...] = ("squat", *WALKS)
+ON_FEET: tuple[Activity, ...] = ("squat", "lift", *WALKS)
 """Activities that need a floating base on feet."""
 
 DEFAULT: dict[str, Activity] = {
@@ -52,15 +63,6 @@ DEFAULT: dict[str, Activity] = {
 DEPTH = 0.1
 """Of a squat, in shares of a leg's length."""
 
-FREQUENCY = 0.5
-"""Hz, of circles."""
-
-EXACT, HOME = 2e-3, 1e-3
-"""M; largest error on a circle, and at home again."""
-
-FAR = 1.0
-"""Way beyond the tool's place, in lengths of the arm: out of reach from wherever it is."""
-
 LEG = 0.5
 """M, of a leg for which gaits and speeds are stated; others have those of equal Froude numbers."""
 
@@ -74,32 +76,27 @@ TURN = 0.5
 """Rad/s."""
 
 
-@dataclass(frozen=True)
-class ToolMotion:
-    """What a tool does.
-
-    Attributes:
-        name: of its task.
-        tool: the frame.
-        place: where it works.
-        terms: axis → terms of the reference, as TOML.
-    """
-
-    name: str
-    tool: RobotTool
-    place: Workplace
-    terms: dict[str, str]
-
-
-def activity_of(robot: RobotDescription, wanted: str | None) -> Activity:
+def activity_of(robot: RobotDescription, wanted: str | None, *, mpc: bool = False) -> Activity:
     """Return what a robot is to do: what is wanted, or what suits its kind.
+
+    Args:
+        robot: of the model.
+        wanted: name of an activity, or None.
+        mpc: only what a plan of the whole body does.
 
     Raises:
         ProblemError: no such activity, or none for this kind of robot.
     """
-    if wanted is None:
-        return DEFAULT.get(robot.kind, "hold")
     able = [each for each in ACTIVITIES if robot.kind in SUITED.get(each, (robot.kind,))]
+    if mpc:
+        able = [each for each in able if each in WALKS]
+        if not able:
+            raise ProblemError(
+                f"whole-body MPC of '{robot.name}', which is {_named(robot)}; expected a robot "
+                "with legs"
+            )
+    if wanted is None:
+        return able[0] if mpc else DEFAULT.get(robot.kind, "hold")
     for activity in ACTIVITIES:
         if activity == wanted:
             if activity in able:
@@ -113,20 +110,6 @@ def activity_of(robot: RobotDescription, wanted: str | None) -> Activity:
 
 def _named(robot: RobotDescription) -> str:
     return robot.text.splitlines()[0].split(": ", 1)[1].split(",")[0]
-
-
-def tool_motions(
-    robot: RobotDescription, plant: Plant, q: Array, activity: Activity
-) -> tuple[tuple[ToolMotion, ...], Array]:
-    """Return what the tools of all arms do, and the pose (nq,) in which they begin."""
-    motions, arms = [], robot.limbs_of("arm")
-    for arm in arms if activity in ("track", "reach") else ():
-        place = workplace(plant, arm, q)
-        q = place.q
-        terms = _circle(place) if activity == "track" else _beyond(plant, arm, place)
-        name = "tool" if len(arms) == 1 else f"{arm.side}_tool"
-        motions.append(ToolMotion(name, arm.tool, place, terms))
-    return tuple(motions), q
 
 
 class FootContact(NamedTuple):
@@ -214,29 +197,3 @@ def walk_of(
         offsets=tuple(0.0 if first[foot.geom] else 0.5 for foot in feet),
         command=(terms[0], terms[1], turns),
     )
-
-
-def _circle(place: Workplace) -> dict[str, str]:
-    """Return a circle from the start: `r s(t) sin(w t)`, and `r s(t) (1 - cos(w t))`."""
-    first, second = tuple(place.plane)
-    wave = f"amplitude = {place.radius:.4g}, frequency = {FREQUENCY}, ramp = 1.0"
-    return {
-        first: f"{{ {wave} }}",
-        second: f"[{{ {wave}, phase = -90 }}, {{ by = {place.radius:.4g}, duration = 1.0 }}]",
-    }
-
-
-def _beyond(plant: Plant, arm: RobotLimb, place: Workplace) -> dict[str, str]:
-    """Return the way beyond reach, away from the arm's mount, and back."""
-    plant.reset(place.q)
-    tool = place_of(plant.model, plant.data, arm.tool)
-    mount = np.array(plant.data.joint(arm.joints[0]).xanchor)
-    rows = [AXES.index(axis) for axis in place.axes]
-    away = (tool - mount)[rows]
-    away = FAR * arm.length * away / max(float(np.linalg.norm(away)), 1e-9)
-    return {
-        AXES[row]: f"[{{ by = {by:.4g}, duration = 1.5, start = 0.5 }}, "
-        f"{{ by = {-by:.4g}, duration = 1.5, start = 3.5 }}]"
-        for row, by in zip(rows, away, strict=True)
-        if abs(by) > 1e-6
-    }

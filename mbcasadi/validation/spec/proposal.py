@@ -13,16 +13,19 @@ from mbcasadi.control import ProposedGains, propose_gains
 from mbcasadi.plant import Ground
 from mbcasadi.system import System
 from mbcasadi.system.actuator_kinds import actuator_kinds
-from mbcasadi.validation.spec.activities import DEPTH, EXACT, HOME, Activity, ToolMotion, Walk
+from mbcasadi.validation.spec.activities import DEPTH, Activity, Walk
 from mbcasadi.validation.spec.driving import Drive
 from mbcasadi.validation.spec.grasping import FREQUENCY, ROUGHNESS, Hold
+from mbcasadi.validation.spec.lifting import Balance
 from mbcasadi.validation.spec.springs import HeldSprings
 from mbcasadi.validation.spec.templates import filled_template
+from mbcasadi.validation.spec.tool_motions import EXACT, ToolMotion
 
 Array = NDArray[np.float64]
 DELAY = 1  # ticks, of the gains and of the trial
 LAG = 5e-3  # s, of usual motors with their current loop
-POSTURE_WEIGHT = 1e-3  # beside the task of a base
+POSTURE_WEIGHT = 1e-3  # beside the task of a base or tool
+BEYOND_REACH = 1e-2  # the same, where a tool cannot follow: an outstretched arm does not whip
 ROUNDING = 1e-9  # of a number of periods
 LISTED = 12  # names of a kind in a comment
 FALLS = "The base floats, and no foot can touch a plane of the world: this robot falls."
@@ -41,8 +44,10 @@ class Proposal:
             moved into their ranges, and whether legs were bent.
         activity: what it is to do.
         unheld: why actuators cannot hold the start, "" where they can.
+        loads: errors of masses, of bodies that carry what the controller does not know.
         tools, walk, drive: what arms do, and how it walks or drives, or None.
         hold: what its fingers hold, or None.
+        balance: how it lifts its feet, or None.
         driven: hinges and slides that actuators drive.
         springs: stiff ones, which the law holds.
         gains, period, rigid, timestep: of controller and plant, s; None for the model's own step.
@@ -60,10 +65,12 @@ class Proposal:
     bent: bool
     activity: Activity
     unheld: str
+    loads: dict[str, float]
     tools: tuple[ToolMotion, ...]
     walk: Walk | None
     drive: Drive | None
     hold: Hold | None
+    balance: Balance | None
     driven: tuple[str, ...]
     springs: HeldSprings
     gains: ProposedGains
@@ -189,11 +196,10 @@ class Proposal:
             "it": self,
             "model": model,
             "names_by_kind": [each for each in _names_by_kind(self.system) if each[1]],
-            "posture_weight": POSTURE_WEIGHT,
+            "posture_weight": BEYOND_REACH if self.activity == "reach" else POSTURE_WEIGHT,
             "delay": DELAY,
             "falls": FALLS,
-            "exact": EXACT,
-            "home": HOME,
+            "exact": EXACT.get(self.activity),
             "roughness": ROUGHNESS,
             "frequency": FREQUENCY,
         }

@@ -31,12 +31,12 @@ from mbcasadi.validation.spec.activities import (
     Walk,
     activity_of,
     contacts_of_plan,
-    tool_motions,
     walk_of,
 )
 from mbcasadi.validation.spec.driving import drive_of, ground_of_wheels, wheels_on_plane
 from mbcasadi.validation.spec.grasping import holds_of
 from mbcasadi.validation.spec.kinds import experiment_for_system
+from mbcasadi.validation.spec.lifting import balance_of
 from mbcasadi.validation.spec.proposal import DELAY, FALLS, Proposal, gains_for, listed
 from mbcasadi.validation.spec.read import parse_spec
 from mbcasadi.validation.spec.script import script_of_spec
@@ -47,9 +47,11 @@ from mbcasadi.validation.spec.start import (
     onto_ground,
     within_ranges,
 )
+from mbcasadi.validation.spec.tool_motions import loads_of, tool_motions
 
 Array = NDArray[np.float64]
 SHORTEST_PERIOD = 1e-3  # s
+LONGEST_PERIOD = 2.5e-3  # s, of tools and fingers, beside the servos of small robots
 SOFTER = 6  # gains that are tried, each with half the damping of the one before
 STEADY = 20  # steps of a plant with rigid loops: of light bodies with dry friction it may diverge
 FINER = (1, 2, 4)  # parts of a period, for servos that are unstable in the model's own time step
@@ -70,6 +72,7 @@ def propose_spec(
     task: str | None = None,
     warn: Callable[[str], object] | None = None,
     python: bool = False,
+    mpc: bool = False,
 ) -> str:
     """Return the text of a TOML file for a model, which `mbcasadi validate` runs.
 
@@ -81,6 +84,7 @@ def propose_spec(
         task: what the robot is to do, of `ACTIVITIES`; by default what suits its kind.
         warn: called with a sentence where the robot cannot hold its start, or not drive.
         python: return a script that builds, validates and exports the same, in place of the file.
+        mpc: whole-body MPC: `trot` or `walk`, as the robot's kind can.
 
     Raises:
         ModelError: the model cannot be read.
@@ -93,7 +97,7 @@ def propose_spec(
             f"{model}: the model has no actuator, nothing can be controlled; add <actuator>"
         )
     robot = describe(system)
-    if (activity := activity_of(robot, task)) == "grasp":
+    if (activity := activity_of(robot, task, mpc=mpc)) == "grasp":
         return _written(_grasping(model, system, robot), model, python)
     ground = _ground(system, robot)
     source = str(model) if ground is None else with_ground(model, ground)
@@ -152,10 +156,12 @@ def _grasping(model: Path, system: System, robot: RobotDescription) -> Proposal:
             bent=False,
             activity="grasp",
             unheld="",
+            loads={},
             tools=(),
             walk=None,
             drive=None,
             hold=hold,
+            balance=None,
             driven=_driven(held),
             springs=HeldSprings(),
             gains=gains_for(_period(plant), HeldSprings()),
@@ -198,8 +204,9 @@ def _accepted(facts: Proposal, model: Source, name: str) -> Proposal:
     if facts.walk is not None:
         return facts
     why = ""
+    fine = max(1, ceil(facts.period / LONGEST_PERIOD)) if facts.tools or facts.hold else 1
     for finer in FINER:
-        refined = facts if finer == 1 else facts.refined(finer)
+        refined = facts if fine * finer == 1 else facts.refined(fine * finer)
         for k in range(SOFTER):
             gains = refined.gains
             softer = replace(gains, kp=gains.kp / 4**k, kd=gains.kd / 2**k)
@@ -265,7 +272,9 @@ def _facts(
             f"task {activity!r} of '{robot.name}', which has no feet on a ground that its base "
             "could leave; expected a free joint of the base, and shapes of feet"
         )
-    tools, q0 = tool_motions(robot, plant, q0, activity)
+    loads = loads_of(robot, plant) if activity == "carry" else {}
+    laden = Plant(plant.model, perturb=loads)
+    tools, q0 = tool_motions(robot, laden, q0, activity)
     springs = springs_to_hold(system, found, q0) if found else HeldSprings()
     return Proposal(
         system=system,
@@ -280,8 +289,10 @@ def _facts(
         bent=free is not None and not np.allclose(q0[free.qpos + 7 :], authored[free.qpos + 7 :]),
         activity=activity,
         unheld=unheld,
+        loads=loads,
         tools=tools,
         hold=None,
+        balance=balance_of(robot, system, q0, found) if found and activity == "lift" else None,
         walk=_walk(system, robot, plant, q0, found) if found and activity in WALKS else None,
         drive=drive_of(robot, system, q0) if activity == "drive" else None,
         driven=_driven(system),

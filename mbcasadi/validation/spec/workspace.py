@@ -1,8 +1,9 @@
 """Where an arm can draw a circle: its own pose, or the best of many, off its limits by a margin.
 
-All is judged on MuJoCo's model at rest: joints keep off the ends of their ranges, the torques that
-carry the arm stay below the actuators' limits, nothing touches, and the tool can move along all
-axes, at each of some places of the circle.
+All is judged on MuJoCo's model, at each of some places of the circle and at its speed: joints keep
+off the ends of their ranges, the forces that carry and move the arm stay below the actuators'
+limits, targets of servos off the ends of theirs, nothing touches, and the tool can move along all
+axes.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,8 +26,14 @@ RADIUS = 0.05
 OFF_ENDS = 0.1
 """Least distance of a joint from the ends of its range, of the range."""
 
+FREQUENCY = 0.5
+"""Hz, of a circle."""
+
 CARRIED = 0.8
-"""Largest share of an actuator's force that carries the arm."""
+"""Largest share of an actuator's force that carries and moves the arm."""
+
+OFF_TARGETS = 0.05
+"""Least distance of a servo's target from the ends of its range, of the range."""
 
 MOVABLE = 0.05
 """Least singular value of the tool's Jacobian, of the arm's length."""
@@ -162,10 +169,12 @@ class _Search:
         first, second = (AXES.index(axis) for axis in plane)
         self._jacobian(q)
         start, now, least = place_of(self.model, self.data, self.arm.tool), q.copy(), self.margin(q)
+        rate = 2 * np.pi * FREQUENCY
         for angle in 2 * np.pi * np.arange(1, PLACES) / PLACES:
-            target = start.copy()
-            target[first] += radius * np.sin(angle)
-            target[second] += radius * (1 - np.cos(angle))
+            s, c = radius * np.sin(angle), radius * np.cos(angle)
+            target, motion = start.copy(), np.zeros((3, 2))
+            target[[first, second]] += s, radius - c
+            motion[[first, second]] = [[rate * c, -(rate**2) * s], [rate * s, rate**2 * c]]
             for _ in range(NEWTON):
                 J = self._jacobian(now)[rows]
                 error = (target - place_of(self.model, self.data, self.arm.tool))[rows]
@@ -174,18 +183,25 @@ class _Search:
                 now[self.places] += np.linalg.lstsq(J, error, rcond=1e-3)[0]
             else:
                 return -1.0
-            least = min(least, self.margin(now))
+            rates = np.linalg.lstsq(self._jacobian(now)[rows], motion[rows], rcond=1e-3)[0]
+            least = min(least, self.margin(now, rates.astype(np.float64)))
         return least
 
-    def margin(self, q: Array) -> float:
-        """Return the least margin at a pose, as a share of what is required."""
+    def margin(self, q: Array, rates: Array | None = None) -> float:
+        """Return the least margin at a pose, as a share of what is required.
+
+        Args:
+            q: (nq,) pose.
+            rates: (k, 2) velocity and acceleration of the arm's joints; at rest by default.
+        """
         J = self._jacobian(q)[[AXES.index(axis) for axis in self.axes]]
         movable = np.linalg.svd(J, compute_uv=False).min() / (MOVABLE * self.arm.length)
         inside = np.minimum(q[self.places] - self.low, self.high - q[self.places])
         width = np.maximum(self.high - self.low, 1e-12)
         ends = np.where(self.limited, inside / (OFF_ENDS * width), np.inf).min()
         free = 1e3 if self._touching(q) <= self.touching else -1.0
-        return float(min(movable, ends, CARRIED / max(self._load(q), 1e-12), free))
+        load, off = self._load(q, np.zeros((len(self.dofs), 2)) if rates is None else rates)
+        return float(min(movable, ends, CARRIED / max(load, 1e-12), off / OFF_TARGETS, free))
 
     def _touching(self, q: Array) -> set[tuple[int, int]]:
         """Return the pairs of shapes that touch."""
@@ -195,26 +211,42 @@ class _Search:
         contacts = [self.data.contact[k] for k in range(self.data.ncon)]
         return {(int(c.geom[0]), int(c.geom[1])) for c in contacts if c.dist < 0}
 
-    def _load(self, q: Array) -> float:
-        """Return the largest share of an actuator's force that carries the arm at rest."""
+    def _load(self, q: Array, rates: Array) -> tuple[float, float]:
+        """Return the largest share of an actuator's force, and how far targets are off their ends.
+
+        The forces carry the arm and accelerate it; the targets are those of servos, as shares of
+        their ranges.
+        """
         model, data = self.model, self.data
-        data.qpos, data.qvel, data.qacc = q, 0.0, 0.0
-        data.ctrl[:] = 0.0
+        acceleration = np.zeros(model.nv)
+        data.qpos, data.qvel, data.ctrl[:] = q, 0.0, 0.0
+        data.qvel[self.dofs], acceleration[self.dofs] = rates.T
         mujoco.mj_fwdPosition(model, data)
         mujoco.mj_fwdVelocity(model, data)
-        needed = data.qfrc_bias - data.qfrc_passive
+        needed = np.zeros(model.nv)
+        mujoco.mj_mulM(model, data, needed, acceleration)
+        needed += data.qfrc_bias - data.qfrc_passive
         moment = np.zeros((model.nu, model.nv))
         mujoco.mju_sparse2dense(
             moment, data.actuator_moment, data.moment_rownnz, data.moment_rowadr, data.moment_colind
         )
         acting = np.flatnonzero(np.abs(moment[:, self.dofs]).max(axis=1) > 0)
         force = np.linalg.lstsq(moment[acting][:, self.dofs].T, needed[self.dofs], rcond=1e-9)[0]
-        return float(
-            max(
-                (abs(f) / self._limit(int(i)) for f, i in zip(force, acting, strict=True)),
-                default=0.0,
-            )
-        )
+        pairs = [*zip(acting.tolist(), force, strict=True)]
+        load = max((abs(f) / self._limit(k) for k, f in pairs), default=0.0)
+        return float(load), float(min((self._off(k, f) for k, f in pairs), default=np.inf))
+
+    def _off(self, actuator: int, force: float) -> float:
+        """Return how far the target of a servo with this force is off the ends of its range."""
+        model, data = self.model, self.data
+        affine = model.actuator_biastype[actuator] == mujoco.mjtBias.mjBIAS_AFFINE
+        gain = model.actuator_gainprm[actuator, 0]
+        if not affine or not model.actuator_ctrllimited[actuator] or not gain:
+            return np.inf
+        state = [1.0, data.actuator_length[actuator], data.actuator_velocity[actuator]]
+        target = (force - model.actuator_biasprm[actuator, :3] @ state) / gain
+        low, high = model.actuator_ctrlrange[actuator]
+        return float(min(target - low, high - target) / max(high - low, 1e-12))
 
     def _limit(self, actuator: int) -> float:
         """Return the largest force of an actuator, N or N m."""

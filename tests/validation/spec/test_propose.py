@@ -9,7 +9,9 @@ import pytest
 import mbcasadi as mb
 from mbcasadi.errors import ProblemError
 from mbcasadi.plant import Plant
-from mbcasadi.validation.spec import propose_spec, read_spec, run_spec
+from mbcasadi.validation.spec import parse_spec, propose_spec, read_spec, run_spec
+from mbcasadi.validation.spec.activities import activity_of
+from mbcasadi.validation.spec.workspace import workplace
 
 STIFF = """<mujoco><compiler angle="radian"/><option integrator="implicitfast"/><worldbody>
 <body name="left"><joint name="a" axis="0 1 0" range="0.2 1" limited="true"/>
@@ -91,7 +93,7 @@ def test_a_model_without_actuators_is_refused_before_anything_is_written(tmp_pat
 ARM = """<mujoco><compiler angle="radian"/><option timestep=".002"/><worldbody><body pos="0 0 .3">
 <joint name="yaw" axis="0 0 1" range="-3 3" limited="true"/><geom size=".04" mass="2"/>
 <body><joint name="lift" axis="0 1 0" range="-1.5 1.5" limited="true"/>
-<geom type="capsule" fromto="0 0 0 .3 0 0" size=".03" mass="2"/><body pos=".3 0 0">
+<geom type="capsule" fromto="0 0 0 .3 0 0" size=".03" mass="2"/><body name="hand" pos=".3 0 0">
 <joint name="elbow" axis="0 1 0" range="-2.5 2.5" limited="true"/>
 <geom type="capsule" fromto="0 0 0 .3 0 0" size=".02" mass="1"/><site name="tip" pos=".3 0 0"/>
 </body></body></body></worldbody><actuator>{motors}</actuator></mujoco>"""
@@ -150,5 +152,63 @@ def test_tasks_are_those_of_the_kind_of_robot(tmp_path):
         propose_spec(mb.models.path("scara"), task="juggle")
     with pytest.raises(ProblemError, match="'squat' of 'planar_biped', which has no feet on a gro"):
         propose_spec(mb.models.path("planar_biped"), task="squat")
+    with pytest.raises(
+        ProblemError, match=r"whole-body MPC of .*an arm; expected a robot with legs"
+    ):
+        propose_spec(mb.models.path("scara"), mpc=True)
+    walker = mb.describe(mb.read_mjcf("quadruped"))
+    assert activity_of(walker, None, mpc=True) == "trot"
+    with pytest.raises(ProblemError, match=r"'stand' of .*expected one of trot"):
+        activity_of(walker, "stand", mpc=True)
     held = tomllib.loads(propose_spec(mb.models.path("scara"), task="hold"))
     assert [task["type"] for task in held["task"]] == ["posture"]
+
+
+def test_a_foot_leaves_the_ground_when_the_centre_of_mass_is_over_the_others():
+    spec = tomllib.loads(propose_spec(mb.models.path("quadruped"), task="lift"))
+    parse_spec(spec)
+    plant = Plant("quadruped")
+    plant.reset(np.array(spec["start"]["q"]))
+    motion = next(task for task in spec["task"] if task["type"] == "com")["reference"]
+    feet = [task for task in spec["task"] if task.get("kind") == "geom"]
+    places = np.array([plant.data.geom(foot["frame"]).xpos[:2] for foot in feet])
+    off = [switch for switch in spec["mask"] if "off" in switch]
+    assert len(off) == len(feet) == 4
+    for k, switch in enumerate(off):
+        assert switch["off"] == [f"{feet[k]['frame']} on floor"]
+        done = [
+            [s["by"] for s in motion[a] if s["start"] + s["duration"] <= switch["at"]] for a in "xy"
+        ]
+        center = plant.data.subtree_com[0][:2] + np.sum(done, axis=1)
+        corners = np.vstack([np.delete(places, k, axis=0).T, np.ones(3)])
+        shares = np.linalg.solve(corners, [*center, 1.0])
+        assert shares.min() > 0.05
+    last = [[s["by"] for s in motion[a]] for a in "xy"]
+    assert np.sum(last, axis=1) == pytest.approx(0.0, abs=1e-3)
+    (push,) = spec["validation"]["push"]
+    assert np.linalg.norm(push["force"]) == pytest.approx(
+        0.6 * 9.81 * plant.model.body_subtreemass[0], rel=0.01
+    )
+
+
+def test_arms_work_where_the_targets_of_their_servos_reach_and_carry_what_is_not_in_the_model(
+    tmp_path,
+):
+    """A servo that turns its joint by 1 rad only: elsewhere nothing holds the arm."""
+    model = tmp_path / "model.xml"
+    servo = '<position joint="{}" kp="2000" kv="50" ctrllimited="true" ctrlrange="-1 1"/>'
+    text = ARM.format(motors="".join(servo.format(name) for name in JOINTS))
+    model.write_text(text.replace("<option", '<option integrator="implicitfast"'))
+    plant = Plant(model)
+    (limb,) = mb.describe(mb.read_mjcf(model)).limbs_of("arm")
+    place = workplace(plant, limb, np.array([0.0, 0.3, 1.5]))
+    assert place.margin > 1
+    plant.reset(place.q)
+    targets = place.q + plant.data.qfrc_bias / 2000.0
+    assert np.abs(targets).max() < 1
+    spec = tomllib.loads(propose_spec(model, task="carry"))
+    (error,) = spec["validation"]["perturb"].values()
+    laden = Plant(model, perturb=spec["validation"]["perturb"])
+    gained = laden.model.body_subtreemass[0] - plant.model.body_subtreemass[0]
+    assert gained == pytest.approx(0.1 * plant.model.body_subtreemass[0], rel=1e-3)
+    assert error > 0
