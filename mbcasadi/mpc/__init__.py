@@ -37,7 +37,7 @@ from mbcasadi.mpc.ocp.disturbance import Disturbance
 from mbcasadi.mpc.ocp.joint_ranges import JointRanges
 from mbcasadi.mpc.ocp.make_problem import optimal_control_problem
 from mbcasadi.mpc.ocp.problem import OptimalControlProblem
-from mbcasadi.mpc.ocp.regulator_weight import regulator_weight
+from mbcasadi.mpc.ocp.regulator_weight import periodic_weights, regulator_weight
 from mbcasadi.mpc.ocp.solution import OcpSolution, initial_guess
 from mbcasadi.mpc.ocp.solution import rollout as rollout
 from mbcasadi.mpc.ocp.solver import OcpSolver, ocp_solver, solve_ocp
@@ -140,6 +140,7 @@ __all__ = [
     "offset_free_lti",
     "offset_free_mpc",
     "optimal_control_problem",
+    "periodic_weights",
     "pin_independent_coordinates",
     "pose_path",
     "real_time_iteration",

@@ -9,6 +9,7 @@ from support.small_walker import LEGS, small_walker, standing_pose
 
 import mbcasadi as mb
 from mbcasadi import models, mpc
+from mbcasadi.control.tasks.reference import slot_slices
 from mbcasadi.errors import ProblemError
 from mbcasadi.system import evaluate
 
@@ -16,6 +17,7 @@ PERIOD = 0.02
 NEAR = 1e-4  # rad and m, within which problems are linear
 SAME = 2e-3  # of the change of the controls, for NEAR and the accuracy of QPs of small numbers
 SHORT, LONGER, BEHIND = 2, 8, 600
+STEP_OF_DIFFERENCES, LIFTED = 1e-5, 1e-6  # rad and m; of the largest entry, by differences
 STEP = mpc.SemiImplicitStep()
 
 
@@ -99,6 +101,48 @@ def test_it_is_what_the_motion_behind_costs():
         x = np.array(ocp.dynamics(x, control, p[0])).ravel()
     assert np.abs(x - rest).max() < 1e-3 * NEAR
     assert d @ weight @ d / 2 == pytest.approx(cost, rel=SAME)
+
+
+def differences(about, function, around, size):
+    """Return derivatives of `function`, of changes (size,) of x and u, by central differences."""
+    columns = []
+    for d in STEP_OF_DIFFERENCES * np.eye(size):
+        sides = [function(*around(side * d)) for side in (1, -1)]
+        columns.append((about(*sides) if about else sides[0] - sides[1]) / STEP_OF_DIFFERENCES / 2)
+    return np.array(columns).T
+
+
+def test_the_cost_of_a_gait_is_that_of_the_lifted_system():
+    made = walker()
+    system, q, u = made
+    ocp, p = problem(made, 1)
+    x, nq, nx, nu = np.concatenate([q, np.zeros(system.nv)]), system.nq, 2 * system.nv, system.nu
+    masks = [np.repeat(on, 3) for on in ([1, 0, 0, 1], [1, 1, 1, 1], [0, 1, 1, 0], [0, 1, 1, 0])]
+    P = np.tile(p[0], (len(masks), 1))
+    P[:, slot_slices(ocp.slots)["mask"]] = masks
+    weights = mpc.periodic_weights(ocp, np.tile(x, (4, 1)), np.tile(u, (4, 1)), P)
+
+    def near(d):
+        pose = np.array(system.integrate(q, d[: system.nv])).ravel()
+        return np.concatenate([pose, d[system.nv : nx]]), u + d[nx:]
+
+    def apart(right, left):
+        change = np.array(system.difference(left[:nq], right[:nq])).ravel()
+        return np.concatenate([change, right[nq:] - left[nq:]])
+
+    Phi, Gam, L = np.eye(nx), np.zeros((nx, 0)), np.zeros((0, nx))  # of the samples before
+    rows = np.zeros((0, 0))
+    for sample in P:
+        at = [lambda *a, p=sample, f=f: np.array(f(*a, p)).ravel() for f in (ocp.dynamics, ocp.residual)]
+        F = differences(apart, at[0], near, nx + nu)
+        J = differences(None, at[1], near, nx + nu)
+        L = np.vstack([L, J[:, :nx] @ Phi])
+        of_u = np.hstack([J[:, :nx] @ Gam, J[:, nx:]])
+        rows = np.vstack([np.hstack([rows, np.zeros((len(rows), nu))]), of_u])
+        Phi, Gam = F[:, :nx] @ Phi, np.hstack([F[:, :nx] @ Gam, F[:, nx:]])
+    first = scipy.linalg.solve_discrete_are(Phi, Gam, L.T @ L, rows.T @ rows, s=L.T @ rows)
+    np.testing.assert_allclose(weights[0], first, atol=LIFTED * np.abs(first).max())
+    assert np.abs(weights[1] - weights[0]).max() > 0.01 * np.abs(first).max()
 
 
 def test_what_has_no_regulator_is_refused():
