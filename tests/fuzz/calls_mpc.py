@@ -91,6 +91,9 @@ def calls_of_ocps():
         "OcpSolver.solve": {"self": mpc.ocp_solver(ocp), "x0": np.zeros(2)},
         "real_time_iteration": {"ocp": ocp, "period": ocp.period, "line_search": 1},
         "regulator_weight": {"ocp": ocp, "x": np.zeros(2), "u": np.zeros(1)},
+        "periodic_weights": {
+            "ocp": ocp, "x": np.zeros((2, 2)), "u": np.zeros((2, 1)), "p": ocp.parameters()[:2],
+        },
         "OptimalControlProblem.names": {"self": ocp, "of": "x"},
         "OptimalControlProblem.parameters": {"self": ocp},
         "OptimalControlProblem.tuned": {"self": ocp, "values": {}},
@@ -215,6 +218,7 @@ def calls_of_walking():
         "WholeBodyOptions": {
             "tunable": ("weights",), "standing": mpc.Standing(), "shift": True,
             "swing_height": 0.1,
+            "end": "regulator",
         },
 
         "capture_point": {"system": ex.quadruped()},

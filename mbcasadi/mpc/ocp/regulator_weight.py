@@ -19,7 +19,12 @@ from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked
 from mbcasadi.control.regulators.operating_point import numbers, place_of, rows_fun
-from mbcasadi.control.regulators.riccati import SampledStage, backward_riccati, tick_regulator
+from mbcasadi.control.regulators.riccati import (
+    NO_SOLUTION,
+    SampledStage,
+    backward_riccati,
+    tick_regulator,
+)
 from mbcasadi.control.regulators.tangent import (
     TANGENT_RANK_TOL,
     coordinates_of,
@@ -35,7 +40,7 @@ AT_REST = 1e-6
 """Largest change of the state in an interval at rest, relative to 1 + its size."""
 
 PERIODS, SAME = 2000, 1e-9
-"""Periods of a backward recursion at most, and the share of the cost by which the last changes it."""
+"""Periods of a backward recursion at most, and the share of the cost that the last one changes."""
 
 
 @checked
@@ -66,15 +71,15 @@ def regulator_weight(
             f"{np.abs(drift).max():.1e}; expected those of mb.equilibrium"
         )
     Z, inverse = _free(ocp, state, sample)
-    free = SampledStage(inverse @ stage.A @ Z, inverse @ stage.B, Z.T @ stage.Q @ Z, stage.R, Z.T @ stage.N)
+    free = SampledStage(
+        inverse @ stage.A @ Z, inverse @ stage.B, Z.T @ stage.Q @ Z, stage.R, Z.T @ stage.N
+    )
     P = tick_regulator(free, ocp.period).S
     return np.asarray(inverse.T @ P @ inverse)
 
 
 @checked
-def periodic_weights(
-    ocp: OptimalControlProblem, x: ArrayLike, u: ArrayLike, p: ArrayLike
-) -> Array:
+def periodic_weights(ocp: OptimalControlProblem, x: ArrayLike, u: ArrayLike, p: ArrayLike) -> Array:
     """Return `Q_end` (K, 2 nv, 2 nv) at each sample of a motion that repeats itself after K.
 
     The backward recursion over the samples is repeated until the cost at the first one stays: the
@@ -93,23 +98,26 @@ def periodic_weights(
         ShapeError: a wrong shape, or NaN.
     """
     _require_mechanism(ocp)
-    count = len(np.atleast_1d(x))
+    count = max(len(np.atleast_1d(x)), 1)
     columns = [
         matrix(key, value, (count, size))
         for key, value, size in (("x", x, ocp.nx), ("u", u, ocp.nu), ("p", p, ocp.np_))
     ]
     about = _about_fun(ocp)
     stages = [_stage(ocp, about(*row))[0] for row in zip(*columns, strict=True)]
-    S = np.zeros(stages[0].A.shape)
-    for _ in range(PERIODS):
-        costs = backward_riccati(stages, S)[1]
-        change, S = np.abs(costs[0] - S).max(), costs[0]
-        if change <= SAME * np.abs(S).max():
-            return np.array(costs[:-1])
-    raise ProblemError(
-        f"'{ocp.name}': the cost behind the horizon still changes by {change:.1e} of "
-        f"{np.abs(S).max():.1e} after {PERIODS} periods; expected motions that decay, by controls"
-    )
+    S, change = np.zeros(stages[0].A.shape), 0.0
+    with np.errstate(over="ignore", invalid="ignore"):
+        for _ in range(PERIODS):
+            try:
+                costs = backward_riccati(stages, S)[1]
+            except np.linalg.LinAlgError as error:
+                raise ProblemError(f"{NO_SOLUTION} (NumPy: {error})") from error
+            change, S = np.abs(costs[0] - S).max(), costs[0]
+            if change <= SAME * np.abs(S).max():
+                return np.array(costs[:-1])
+            if not np.isfinite(change):
+                break
+    raise ProblemError(f"{NO_SOLUTION}; the last of {PERIODS} periods changed it by {change:.1e}")
 
 
 def _require_mechanism(ocp: OptimalControlProblem) -> None:

@@ -10,6 +10,7 @@ from mbcasadi.argument_kinds import require_fields
 from mbcasadi.errors import ProblemError
 from mbcasadi.mpc.legged.touch_down import TouchDown
 from mbcasadi.mpc.ocp.stage_tuning import TUNABLE
+from mbcasadi.mpc.whole_body.end_cost import ENDS, WEIGHTS
 from mbcasadi.mpc.whole_body.standing import Standing
 from mbcasadi.readable_signatures import readable_fields
 from mbcasadi.shapes import require_choice, require_positive, require_whole
@@ -41,6 +42,9 @@ class WholeBodyOptions:
         shift: the command ends with a shift of the base over its feet along and across its heading
             and over the ground, m, and its turn about these, rad: (6,). It leans over a foot, or
             squats; joints follow as feet that stand let them, to first order.
+        end: what the end of a plan costs: "weights", those of the cost, or "regulator", what the
+            regulator would still cost from there by the periodic Riccati equation of the gait, or
+            of the stance. `WholeBodyMPC.end` says which, or why there is none and no such cost.
 
     Raises:
         ProblemError: intervals that shrink, a negative number of halvings.
@@ -54,11 +58,13 @@ class WholeBodyOptions:
     line_search: int = 0
     shift: bool = False
     swing_height: float | None = None
+    end: str = WEIGHTS
 
     def __post_init__(self) -> None:
         require_fields(self)
         for each in self.tunable:
             require_choice("tunable", each, TUNABLE)
+        require_choice("end", self.end, ENDS)
         require_whole(0, line_search=self.line_search)
         require_positive(
             **({} if self.swing_height is None else {"swing_height": self.swing_height})

@@ -40,6 +40,7 @@ from mbcasadi.mpc.whole_body.defaults import (
     default_stepping,
     with_default_cost,
 )
+from mbcasadi.mpc.whole_body.end_cost import REGULATOR, WEIGHTS, with_regulator
 from mbcasadi.mpc.whole_body.felt_contacts import felt_contacts
 from mbcasadi.mpc.whole_body.following import Following
 from mbcasadi.mpc.whole_body.horizon_references import HorizonReferences
@@ -84,6 +85,7 @@ class WholeBodyMPC:
         every: ticks of the law in one of the plan.
         delay: ticks of the plan from its measurement to the moment at which it acts.
         tasks: whose references are the last entries of the command.
+        end: what the end of a plan costs: the weights of its cost, or which regulator, or why none.
     """
 
     plan: RealTimeIteration
@@ -96,6 +98,7 @@ class WholeBodyMPC:
     every: int
     delay: int
     tasks: tuple[Task, ...] = ()
+    end: str = WEIGHTS
 
     def _summary(self) -> dict[str, object]:
         return {
@@ -103,6 +106,7 @@ class WholeBodyMPC:
             "horizon": self.plan.ocp.horizon,
             "periods": (self.plan.period, self.law.period),
             "delay": self.delay,
+            **({} if self.end == WEIGHTS else {"end": self.end}),
         }
 
     @property
@@ -188,24 +192,23 @@ def whole_body_mpc(
     standing = None if gait is None else options.standing
     own += [] if standing is None else [WalkTimes()]
     step = SemiImplicitStep(decay=default_decay(touching, planned))
-    ocp = optimal_control_problem(
-        touching,
-        horizon,
-        _lengths(require_horizon(horizon), period, options.growth),
-        [
-            *with_default_cost(system, contacts, pose, own),
-            *default_rows(system, planned, own, height, period, impacts=options.impacts),
-            *tasks,
-        ],
-        step=step,
-        tunable=options.tunable,
-        name=name,
-    )
-    X, U = _at_rest(ocp, pose, rest.u)
-    guess = initial_guess(ocp, X, U)
-    iteration = real_time_iteration(
-        ocp, guess, solver=STAGEWISE, line_search=options.line_search, name=f"{name}_plan"
-    )
+    rows = default_rows(system, planned, own, height, period, impacts=options.impacts)
+
+    def problem(costs: Sequence[ProblemPart]) -> OptimalControlProblem:
+        """Return the problem with these costs."""
+        lengths = _lengths(require_horizon(horizon), period, options.growth)
+        return optimal_control_problem(
+            touching,
+            horizon,
+            lengths,
+            [*costs, *rows, *tasks],
+            step=step,
+            tunable=options.tunable,
+            name=name,
+        )
+
+    costs, end = with_default_cost(system, contacts, pose, own), options.end
+    ocp = problem(costs)
     stand = Gait(1.0, 1.0, (0.0,) * len(contacts)) if gait is None else gait
     swing = stepping
     if swing is None:
@@ -228,6 +231,15 @@ def whole_body_mpc(
         rule,
         options.shift,
     )
+    if end == REGULATOR:
+        costs, end = with_regulator(costs, refs, rest.u, walks=gait is not None)
+        ocp = problem(costs)
+        refs = replace(refs, ocp=ocp)
+    X, U = _at_rest(ocp, pose, rest.u)
+    guess = initial_guess(ocp, X, U)
+    iteration = real_time_iteration(
+        ocp, guess, solver=STAGEWISE, line_search=options.line_search, name=f"{name}_plan"
+    )
     lengths = np.zeros(0) if ocp.lengths is None else ocp.lengths
     stands = standing is not None
     stood = np.ones(0 if rule is None else len(contacts) * ocp.horizon)
@@ -247,6 +259,7 @@ def whole_body_mpc(
         every=every,
         delay=int(delay),
         tasks=tuple(tasks),
+        end=end,
     )
 
 

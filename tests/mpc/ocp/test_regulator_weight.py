@@ -133,7 +133,10 @@ def test_the_cost_of_a_gait_is_that_of_the_lifted_system():
     Phi, Gam, L = np.eye(nx), np.zeros((nx, 0)), np.zeros((0, nx))  # of the samples before
     rows = np.zeros((0, 0))
     for sample in P:
-        at = [lambda *a, p=sample, f=f: np.array(f(*a, p)).ravel() for f in (ocp.dynamics, ocp.residual)]
+        at = [
+            lambda *a, p=sample, f=f: np.array(f(*a, p)).ravel()
+            for f in (ocp.dynamics, ocp.residual)
+        ]
         F = differences(apart, at[0], near, nx + nu)
         J = differences(None, at[1], near, nx + nu)
         L = np.vstack([L, J[:, :nx] @ Phi])
@@ -161,3 +164,5 @@ def test_what_has_no_regulator_is_refused():
     ocp = problem((apart, np.zeros(2), np.zeros(1)), 2)[0]
     with pytest.raises(ProblemError, match="Riccati"):
         mpc.regulator_weight(ocp, np.zeros(4), np.zeros(1))
+    with pytest.raises(ProblemError, match="Riccati"):
+        mpc.periodic_weights(ocp, np.zeros((1, 4)), np.zeros((1, 1)), ocp.parameters()[:1])
