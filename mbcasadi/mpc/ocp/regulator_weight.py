@@ -64,7 +64,7 @@ def regulator_weight(
     _require_mechanism(ocp)
     state, control = column("x", x, ocp.nx), column("u", u, ocp.nu)
     sample = ocp.parameters()[0] if p is None else column("p", p, ocp.np_)
-    stage, drift = _stage(ocp, _about_fun(ocp)(state, control, sample))
+    stage, drift = _stage(ocp, _about_fun(ocp).call([state, control, sample]))
     if np.abs(drift).max() > AT_REST * (1 + np.abs(state).max()):
         raise ProblemError(
             f"'{ocp.name}': x and u are no rest: an interval changes the state by "
@@ -104,7 +104,7 @@ def periodic_weights(ocp: OptimalControlProblem, x: ArrayLike, u: ArrayLike, p: 
         for key, value, size in (("x", x, ocp.nx), ("u", u, ocp.nu), ("p", p, ocp.np_))
     ]
     about = _about_fun(ocp)
-    stages = [_stage(ocp, about(*row))[0] for row in zip(*columns, strict=True)]
+    stages = [_stage(ocp, about.call(row))[0] for row in zip(*columns, strict=True)]
     S, change = np.zeros(stages[0].A.shape), 0.0
     with np.errstate(over="ignore", invalid="ignore"):
         for _ in range(PERIODS):
@@ -151,7 +151,7 @@ def _about_fun(ocp: OptimalControlProblem) -> ca.Function:
     slopes = [ca.jacobian(step, d), ca.jacobian(step, w)]
     slopes += [ca.jacobian(ocp.residual(*here), ca.vertcat(w, d))]
     at = ca.Function("at", [x, u, p, d, w], [*slopes, gap(x, x_next)])
-    return ca.Function("about", [x, u, p], at(x, u, p, 0, 0))
+    return ca.Function("about", [x, u, p], at.call([x, u, p, 0, 0]))
 
 
 def _free(ocp: OptimalControlProblem, x: Array, p: Array) -> tuple[Array, Array]:

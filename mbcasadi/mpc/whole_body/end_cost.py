@@ -10,9 +10,9 @@ costs nothing.
 from collections.abc import Sequence
 from dataclasses import replace
 
+import casadi as ca
 import numpy as np
 
-from mbcasadi.control.inverse_dynamics.parts.force_feedback import MEASURED
 from mbcasadi.control.tasks.reference import slot_slices
 from mbcasadi.errors import ProblemError
 from mbcasadi.mpc.legged.ground_axes import common_normal
@@ -73,20 +73,19 @@ def _stride(refs: HorizonReferences) -> Array:
     """Return p (K, np) of the samples of a stride on the spot, K nearest to their period."""
     ocp, gait = refs.ocp, refs.gait
     spot = replace(refs, standing=None)
-    asked, z = spot.function("asked"), spot.z0
-    inputs = {key: np.zeros(asked.numel_in(key)) for key in asked.name_in()} | {"q": refs.q0}
-    if MEASURED in inputs:
-        inputs[MEASURED] = np.zeros(asked.numel_in(MEASURED))
-    normal = common_normal(refs.contacts)
+    asked, z = spot.function("asked"), ca.DM(spot.z0)
+    inputs = {key: ca.DM.zeros(asked.numel_in(key)) for key in asked.name_in()}
+    normal, all_samples = common_normal(refs.contacts), ca.MX.sym("ref", asked.numel_out("ref"))
     static = static_references(refs.system, refs.contacts, refs.q0, normal, ocp.period)
+    filled = with_static_references(ocp, static, all_samples)[: ocp.np_]
+    first = ca.Function("first", [all_samples], [filled])
     count = max(round(gait.period / ocp.period), 1)
     samples = []
     for k in range(2 * count):  # in the first stride feet leave the ground from where they stand
-        inputs |= {"t": gait.start + k * gait.period / count, "z": z}
-        found = asked(**inputs)
-        z = found["z_next"]
-        ref = np.array(with_static_references(ocp, static, found["ref"])).reshape(-1, ocp.np_)
-        samples.append(ref[0])
+        time = gait.start + k * gait.period / count
+        found = asked(**inputs | {"q": ca.DM(refs.q0), "t": ca.DM(time), "z": z})
+        z = ca.DM(found["z_next"])
+        samples.append(np.array(ca.DM(first(found["ref"]))).ravel())
     return np.array(samples[count:])
 
 

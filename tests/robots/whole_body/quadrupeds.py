@@ -61,6 +61,8 @@ def quadruped_loops(
     yield "level", "whole body", level, jump, [Task("jump", 0.0, 4.0)]
     trots = [Task("trot and turn", 1.0, 30.0, turn=0.5)]
     trots += [Task(f"trot, pushed {push:+.0f} N s/kg", 1.0, 8.0, push=push) for push in (1.0, -1.0)]
+    behind = partial(whole_body, gait=TROT, options=mpc.WholeBodyOptions(end="regulator"))
+    yield "level", "whole body, regulator at the end", level, behind, trots
     sloped, smooth = (
         walker(key, GROUNDS[ground], sensed) for ground in ("slope 15°", "friction 0.4")
     )

@@ -8,12 +8,15 @@ cd tests && python -m robots.whole_body.spot_arm [--models FOLDER]
 
 import argparse
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
 import mbcasadi as mb
 from mbcasadi import mpc
-from mbcasadi.control import FrameTask
+from mbcasadi.control import DisturbanceObserver, FrameTask
+from mbcasadi.mpc.whole_body.defaults import default_law
+from mbcasadi.mpc.whole_body.whole_body_mpc import TICKS
 from mbcasadi.validation import (
     Push,
     Recording,
@@ -31,6 +34,7 @@ SPEED, FROM, FULL = 0.3, 0.5, 2.0  # m/s, and when the robot walks off and is as
 RADIUS, TURN, OUT = 0.1, 4.0, 2.0  # m, s of a circle, s in which its radius grows
 PULL, PULLS = 30.0, 3.0  # N backwards on the hand, from when on, s
 ARM = [0.0, -1.6, 1.8, 0.0, -0.2, 0.0, -0.5]  # rad, the hand ahead of the robot
+LEARNING = 10.0  # 1/s, of the force that the model lacks: a pull turns with the arm in joints
 TIP = [0.2, 0.0, 0.0]  # m, of the hand in its last link
 HAND = "arm_link_wr1"
 FALLEN = 0.6  # of the height at the start
@@ -83,7 +87,11 @@ def main() -> None:
     system = mb.read_mjcf(spec)
     feet = [mb.Contact(f"foot{k}", friction=0.6, sides=4) for k in range(4)]
     tasks = [FrameTask("hand", orientation="")]
-    whole = mpc.whole_body_mpc(system, HORIZON, PERIOD, feet, gait=GAIT, q0=q0, tasks=tasks)
+    law = default_law(system, feet, PERIOD / TICKS, 1.0, None, (), tasks)
+    law = replace(law, observer=DisturbanceObserver(LEARNING))
+    whole = mpc.whole_body_mpc(
+        system, HORIZON, PERIOD, feet, gait=GAIT, q0=q0, tasks=tasks, law=law
+    )
     start = np.array(system.frame("hand").pose(q0)[0]).ravel()
 
     def command(t: float) -> Array:
@@ -92,11 +100,11 @@ def main() -> None:
 
     print("| robot | task | m/s | hand, mm: largest | rms | leans, mrad | plans solved |")
     print("|---|---|---|---|---|---|---|")
-    with compile_controller(whole.law) as law, outer_law(whole.plan, whole, command) as outer:
+    with compile_controller(law) as below, outer_law(whole.plan, whole, command) as outer:
         for pull in (0.0, PULL):
             pushes = [Push(HAND, [-pull, 0, 0], PULLS, DURATION)] if pull else None
             report = mb.validate(
-                law, spec, DURATION, q0=q0, perturb={"mass": 0.1}, delay=1, disturbance=pushes,
+                below, spec, DURATION, q0=q0, perturb={"mass": 0.1}, delay=1, disturbance=pushes,
                 scenario=ScenarioOptions(outer=outer), report=ReportOptions(explain=False),
             )  # fmt: skip
             row = figures(report.runs[0].recording, system, start)
