@@ -223,6 +223,7 @@ def test_a_log_with_any_other_byte_is_not_equal(logged, tmp_path):
 
 COPIES = """\
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include "crank_supervised.h"
@@ -230,6 +231,7 @@ enum { RECORDS = 4, COPIED = 2000 };
 static double memory[CRANK_SUPERVISED_DOUBLES], log_memory[CRANK_LOG_BYTES(RECORDS) / 8];
 static double copy[CRANK_LOG_BYTES(RECORDS) / 8];
 static volatile int stop;
+static volatile unsigned ticks;
 static void *run(void *unused) {
   double q[@nq@] = {0}, v[@nv@] = {0};
   unsigned k;
@@ -237,6 +239,7 @@ static void *run(void *unused) {
     int i;
     for (i = 0; i < @nv@; ++i) v[i] = 1e-3 * (k % 1000);
     crank_supervised_step(memory, log_memory, k, q, v@nulls@);
+    ticks = k;
   }
   return unused;
 }
@@ -246,8 +249,11 @@ int main(void) {
   crank_supervised_init(memory, sizeof memory);
   crank_log_init(log_memory, sizeof log_memory);
   pthread_create(&thread, 0, run, 0);
+  while (ticks < RECORDS) sched_yield();
   for (k = 0; k < COPIED; ++k) {
+    const unsigned before = ticks;
     memcpy(copy, log_memory, sizeof copy);
+    while (ticks == before) sched_yield();  /* on one core, too, the other thread goes on */
     fwrite(copy, sizeof copy, 1, stdout);
   }
   stop = 1;
