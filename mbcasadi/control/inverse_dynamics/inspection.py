@@ -159,8 +159,10 @@ def _monitored(inspect: ca.Function) -> ca.Function:
 
 def monitor_stages(
     stages: LeastDistanceStages, inspect: ca.Function, point: ca.Function | None
-) -> LeastDistanceStages:
+) -> LeastDistanceStages | None:
     """Return the stages of a tick whose outputs are those of `monitor_fun`, and z as it was.
+
+    None where nothing that is monitored depends on the solution: `monitor_fun` solves no QP.
 
     Args:
         stages: of the law.
@@ -168,13 +170,15 @@ def monitor_stages(
         point: (carry, passed, x) → (x) in the coordinates of `inspect`; None where they are the
             solver's.
     """
-    finish = stages.finish
+    seen, finish = _monitored(inspect), stages.finish
+    if "x" not in seen.name_in():
+        return None
     names = finish.name_in()
     known = {name: ca.MX.sym(name, finish.sparsity_in(name)) for name in names}
     x = known["x"]
     if point is not None:
         x = point(known["carry"], known.get("passed", ca.MX(0, 1)), x)
-    seen, at = _monitored(inspect), known | {"x": x}
+    at = known | {"x": x}
     found = seen.call([at[name] for name in seen.name_in()])
     outputs = dict(zip(MONITORED, found, strict=True)) | {"z_next": known["z"]}
     return replace(

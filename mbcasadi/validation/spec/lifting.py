@@ -17,7 +17,7 @@ UP = 0.08
 EACH = 2.5
 """Seconds from foot to foot."""
 OVER, RAISED, LOWERED, STANDS = 1.0, 1.4, 1.7, 2.15
-"""Seconds after that: the weight is on the others; the foot is up; begins to go down; stands again."""
+"""Seconds after that: the weight is on the others; the foot is up; goes down; stands again."""
 SHARE = {4: 0.7, 2: 1.0}
 """Of the way of the centre of mass to the middle of the other feet, by the number of feet."""
 PUSH = {4: 0.6, 2: 0.2}
