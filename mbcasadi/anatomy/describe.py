@@ -133,6 +133,7 @@ class _Reading:
         ahead, left = self.axes
         limbs = tuple(self._limb(chain) for chain in self.chains)
         kind, notes = self._kind(limbs)
+        notes += self._looks_back()
         objects = [k for k in self.links.children[0] if k not in self.roots and self._floats(k)]
         return RobotDescription(
             name=self.system.name,
@@ -210,6 +211,15 @@ class _Reading:
         mounts = [self._mount_place(chain)[:2] - center for chain in others]
         side = float(sum((np.array(mounts) @ ahead).tolist())) if mounts else 0.0
         return side if abs(side) > BESIDE * self.height else 0.0
+
+    def _looks_back(self) -> list[str]:
+        """Return that ahead is not where the base's own x axis points, where nothing decides it."""
+        if self.base[0] == "fixed" or self._reach_ahead(self.axes[0]):
+            return []
+        own = self.links.direction(self.base[1], np.array([1.0, 0.0, 0.0]))[:2]
+        if own @ self.axes[0] > -LEVEL_AXIS:
+            return []
+        return ["ahead is along x of the world, a guess: the x axis of its base points back"]
 
     def _mount_place(self, chain: Chain) -> Array:
         joints = self.links.joints(chain.links[0])

@@ -46,6 +46,8 @@ def inspect(
         console.emit_json(inspection.to_dict())
     else:
         print_inspection(inspection, console.stdout())
+        if image is not None:
+            console.stdout().print(f"drawn: {image}", markup=False)
 
 
 def print_inspection(model: "Inspection", screen: "Console") -> None:

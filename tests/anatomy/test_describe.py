@@ -1,6 +1,7 @@
 """What a model says of its robot: the same whatever its names, its order, its base frame."""
 
 import casadi as ca
+import mujoco
 import numpy as np
 import pytest
 from support.model_variants import renamed, reversed_bodies, turned_base
@@ -120,3 +121,13 @@ def test_a_description_is_a_text_and_a_system_of_equations_has_none():
     q, v = ca.SX.sym("q"), ca.SX.sym("v")
     with pytest.raises(ProblemError, match="read_mjcf"):
         mb.describe(mb.from_lagrangian(q, v, kinetic=0.5 * v**2))
+
+
+def test_a_base_whose_axis_points_back_is_said_to_be_a_guess():
+    spec = mujoco.MjSpec.from_file(str(mb.models.path("quadruped")))
+    assert not mb.describe(mb.read_mjcf(spec)).notes
+    spec.body("trunk").quat = [0.0, 0.0, 0.0, 1.0]
+    for key in list(spec.keys):
+        spec.delete(key)
+    (note,) = mb.describe(mb.read_mjcf(spec)).notes
+    assert "a guess" in note

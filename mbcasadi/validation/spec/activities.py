@@ -183,7 +183,8 @@ def walk_of(
     }
     ahead = base.T @ np.array([*robot.ahead, 0.0]) * speed * slower
     turn = TURN / slower * (1.0 if trots else 0.5)
-    terms = [f"{{ by = {each:.3g}, duration = 1.5, start = 0.5 }}" for each in ahead[:2]]
+    along = np.round(ahead[:2], 6) + 0.0  # no -0
+    terms = [f"{{ by = {each:.3g}, duration = 1.5, start = 0.5 }}" for each in along]
     turns = (
         f"[{{ by = {turn:.3g}, duration = 0.5, start = 4.0 }}, "
         f"{{ by = {-turn:.3g}, duration = 0.5, start = 8.0 }}]"

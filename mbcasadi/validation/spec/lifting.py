@@ -128,4 +128,5 @@ def _middle(system: System, q: Array, foot: RobotFoot) -> Array:
 
 
 def _pair(way: Array) -> tuple[float, float]:
-    return float(way[0]), float(way[1])
+    x, y = np.round(way, 6) + 0.0  # no -0
+    return float(x), float(y)

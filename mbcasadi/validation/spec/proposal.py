@@ -102,8 +102,8 @@ class Proposal:
     @property
     def falls(self) -> bool:
         """Whether the base floats and has nothing to stand on."""
-        stands = self.contacts or self.drive is not None
-        return self.base is not None and not stands and not self.flies
+        held = self.contacts or self.drive is not None or self.robot.base == "fixed"  # by loops
+        return self.base is not None and not held and not self.flies
 
     @property
     def imu(self) -> tuple[str, str]:
