@@ -85,10 +85,10 @@ def _add_case(results: dict[str, Any], case: Standing, work: Path, rounds: int, 
         builds["inverse dynamics"] = partial(inverse_dynamics_derivatives, system)
     builds["forward dynamics"] = partial(forward_dynamics_derivatives, system)
     sizes = [str(work / "states.txt"), str(STATES), str(rounds)]
+    theirs = _peer_command(case, system, work, peer)
     for quantity, build in builds.items():
         function, label = build(), f"{case.name}, nv {system.nv}, nc {system.nc}"
         program, compiler = _compiled(function, work / quantity.split()[0])
-        theirs = _peer_command(case, system, work, peer)
         commands = [[str(program), *sizes]]
         if theirs:
             commands += [[*theirs, *sizes, case.of_peer or "-", OF_PEER[quantity]]]

@@ -20,7 +20,7 @@ from pathlib import Path
 from mbcasadi.codegen.cache.keys import build_key
 from mbcasadi.codegen.cache.store import folder, read, write
 from mbcasadi.errors import CompilerError
-from mbcasadi.platforms import MSVC, MSVC_FAULT, platform_of, split_command
+from mbcasadi.platforms import MSVC, MSVC_FAULT, platform_of, split_command, usable_cores
 from mbcasadi.short_text import summarised
 
 
@@ -228,7 +228,7 @@ def side_by_side_flags(command: tuple[str, ...]) -> tuple[str, ...]:
 
     GCC does so when it optimises at the link, with `make` to start its processes.
     """
-    jobs = os.cpu_count() or 1
+    jobs = usable_cores()
     flags = (f"-flto={jobs}", f"--param=lto-partitions={2 * jobs}")
     known = jobs > 1 and shutil.which("make") is not None
     return flags if known and _accepts((*command, *flags, *platform_of().shared)) else ()

@@ -138,6 +138,7 @@ def validate(
         ProblemError: the controller does not fit the model, or the period the time step; `what_if`
             without delay or errors.
         ControllerError: a controller of a user raised, or gave no control.
+        SimulationError: the plant diverges under the very first control.
         ModelError: the model cannot be read.
         ExportError: the C cannot be generated, compiled or loaded.
     """

@@ -20,7 +20,11 @@ def function():
 def test_a_long_file_is_compiled_side_by_side_and_computes_the_same(
     function, tmp_path, monkeypatch
 ):
+    monkeypatch.setattr("mbcasadi.codegen.compiler.usable_cores", lambda: 2)
+    side_by_side_flags.cache_clear()
     flags = side_by_side_flags(find_compiler())
+    if not flags:
+        pytest.skip("needs GCC, and make to start its processes")
     project = export_c(function, tmp_path / "c")
     assert not {*flags} & {*project.build().command}
     plain = project.load()

@@ -268,10 +268,5 @@ def depth_first(
                 order.append(value)
             else:
                 pending.append((value, True))
-                own: Sequence[int] = operands[value]
-                if len(own) > 1 and sizes[own[0]] > sizes[own[1]]:
-                    own = own[::-1] if len(own) == 2 else sorted(own, key=sizes.__getitem__)
-                elif len(own) > 2:
-                    own = sorted(own, key=sizes.__getitem__)
-                pending += [(k, False) for k in own]
+                pending += [(k, False) for k in sorted(operands[value], key=sizes.__getitem__)]
     return order

@@ -20,13 +20,13 @@ from mbcasadi.validation.closed_loop.recording import Recorder, Recording
 from mbcasadi.validation.closed_loop.runnable import Runnable, RunningLaw
 from mbcasadi.validation.closed_loop.scenario import (
     Scenario,
-    Signals,
     TimeSignal,
     body_forces,
     generalised_force,
     mocap_poses,
     require_reference,
     require_taken,
+    signal_value,
 )
 from mbcasadi.validation.closed_loop.sensing import RunningEstimator, contact_mask
 from mbcasadi.validation.closed_loop.tick_row import measured_forces, tick_row
@@ -70,7 +70,8 @@ def run_loop(
 ) -> Recording:
     """Run a `ClosedLoop` for the scenario's time, and return all measurements, tick by tick.
 
-    A plant that diverges ends the run, and the recording has an event that says so.
+    A plant that diverges ends the run, and the recording has an event that says so. Under the very
+    first control it has no tick to record.
 
     Args:
         law, plant, scenario, observer: of the loop.
@@ -78,6 +79,7 @@ def run_loop(
 
     Raises:
         ProblemError, ShapeError, UnknownNameError, ControllerError: see `ClosedLoop`.
+        SimulationError: the plant diverges under the first control.
     """
     controller = law.controller
     ticks = count_of_periods("duration", scenario.duration, controller.period)
@@ -92,6 +94,8 @@ def run_loop(
             recorder.add(row, monitored | loop.estimate)
             loop.advance()
         except SimulationError as error:
+            if recorder.is_empty:
+                raise
             events = (str(error),)
             break
         if progress and k % max(1, ticks // PROGRESS_CALLS) == 0:
@@ -148,7 +152,6 @@ class ClosedLoop:
         self.outputs: dict[str, Array] = {}
         self.estimate: dict[str, Array] = {}
         self._pending: deque[Array] = deque()
-        self._signals = Signals()
         self._applied: Array = safe_command(self._controller)
         plant.measure(self._applied)
 
@@ -160,14 +163,12 @@ class ClosedLoop:
         """
         controller, plant, scenario = self._controller, self._plant, self._scenario
         t = self.tick * controller.period
-        _act_on_plant(plant, scenario, self._signals, t, controller.period)
+        _act_on_plant(plant, scenario, t, controller.period)
         unknown = self._estimates()
         before = _Before(
             self._applied, self.outputs, _no_state(plant) if unknown else self.estimate
         )
-        inputs = _controller_inputs(
-            self._caller, controller, plant, scenario, self._signals, self._z, t, before
-        )
+        inputs = _controller_inputs(self._caller, controller, plant, scenario, self._z, t, before)
         self.outputs = self._caller(inputs)
         self.inputs = inputs | {"q": plant.q, "v": plant.v}  # what is recorded and judged
         self._applied = _applied_control(self._pending, self.outputs["u"], scenario.delay)
@@ -197,12 +198,10 @@ class ClosedLoop:
         return estimator.is_blind
 
 
-def _act_on_plant(
-    plant: Plant, scenario: Scenario, signals: Signals, t: float, period: float
-) -> None:
+def _act_on_plant(plant: Plant, scenario: Scenario, t: float, period: float) -> None:
     """Apply disturbance, switches and mocap poses from time t on, during a control period."""
     force = generalised_force(scenario.disturbance)
-    plant.apply_force(signals.value("disturbance", force, t, plant.nv))
+    plant.apply_force(signal_value("disturbance", force, t, plant.nv))
     if scenario.pushes:
         plant.apply_body_forces(body_forces(scenario.pushes, t, period))
     if scenario.options.switch is not None:
@@ -238,7 +237,6 @@ def _controller_inputs(
     controller: Controller,
     plant: Plant,
     scenario: Scenario,
-    signals: Signals,
     z: Array,
     t: float,
     before: _Before,
@@ -259,10 +257,10 @@ def _controller_inputs(
         commands.update(options.outer(inputs, outputs))
     tuning = controller.default_tuning if options.tuning is None else options.tuning
     p = controller.default_parameters if options.p is None else options.p
-    inputs["ref"] = signals.value("reference", commands["ref"], t, caller.size("ref"))
-    inputs["mask"] = signals.value("mask", commands["mask"], t, caller.size("mask"), 1.0)
-    inputs["tuning"] = signals.value("tuning", tuning, t, caller.size("tuning"))
-    inputs["p"] = signals.value("p", p, t, caller.size("p"))
+    inputs["ref"] = signal_value("reference", commands["ref"], t, caller.size("ref"))
+    inputs["mask"] = signal_value("mask", commands["mask"], t, caller.size("mask"), 1.0)
+    inputs["tuning"] = signal_value("tuning", tuning, t, caller.size("tuning"))
+    inputs["p"] = signal_value("p", p, t, caller.size("p"))
     if options.p is None and caller.size("p"):
         inputs["p"] = _with_rests(controller, plant, inputs["p"])
     return inputs | ({} if reaction is None else reaction(inputs))

@@ -162,6 +162,11 @@ class Recorder:
         self._rows: dict[str, Array] = {}
         self._monitor: dict[str, Array] = {}
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was recorded."""
+        return not self._count
+
     def add(self, row: Mapping[str, ArrayLike], monitor: Mapping[str, ArrayLike]) -> None:
         """Append one tick; the values are copied."""
         for table, values in ((self._rows, row), (self._monitor, monitor)):

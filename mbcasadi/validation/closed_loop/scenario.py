@@ -302,24 +302,6 @@ def remembered(signal: TimeSignal) -> TimeSignal:
     return RememberedSignal(signal) if callable(signal) else signal
 
 
-class Signals:
-    """Values of signals at a time; a constant one is checked once."""
-
-    def __init__(self) -> None:
-        self._constant: dict[str, tuple[object, Array]] = {}
-
-    def value(
-        self, name: str, signal: TimeSignal, t: float, size: int, default: float = 0.0
-    ) -> Array:
-        """Return `signal_value` of these arguments."""
-        if callable(signal):
-            return signal_value(name, signal, t, size, default)
-        known = self._constant.get(name)
-        if known is None or known[0] is not signal:
-            known = self._constant[name] = signal, signal_value(name, signal, t, size, default)
-        return known[1]
-
-
 def signal_value(name: str, signal: TimeSignal, t: float, size: int, default: float = 0.0) -> Array:
     """Return the (size,) value of a signal at a time.
 

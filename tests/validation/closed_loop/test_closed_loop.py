@@ -15,7 +15,7 @@ from support.validation_problems import (
 from mbcasadi import models
 from mbcasadi.control import InverseDynamicsQP, PostureTask
 from mbcasadi.description import TuningParameter
-from mbcasadi.errors import ProblemError, ShapeError, UnknownNameError
+from mbcasadi.errors import ProblemError, ShapeError, SimulationError, UnknownNameError
 from mbcasadi.plant import Plant
 from mbcasadi.system import read_mjcf
 from mbcasadi.validation import (
@@ -185,6 +185,9 @@ def test_a_plant_that_diverges_ends_the_run_and_fails_it():
     assert not run.passed
     assert "diverged" in run.notes[0]
     assert run.recording.ticks < 1000
+    huge = ca.Function("huge", [q, v, ref], [1e300 + v[0]], ["q", "v", "ref"], ["u"])
+    with pytest.raises(SimulationError, match="the plant diverged at t = 0 s"):
+        validate(crank_controller(function=huge, **free), unlimited, 0.1, reference=swing)
 
 
 def test_arithmetic_that_breaks_down_is_status_4_also_of_a_law_without_a_status():
