@@ -219,7 +219,7 @@ class InverseDynamicsQP(Setup):
     def controller(self) -> Controller:
         """The controller as data, for export, plant and report."""
         with logged_time(_log, "building the equations of '%s'", self.name):
-            monitor = monitor_fun(self._candidate, self._inspect)
+            monitor = monitor_fun(self._solution, self._inspect)
             data = controller_data(self, self.stages, self.function, self.z0, monitor)
             return replace(
                 data,

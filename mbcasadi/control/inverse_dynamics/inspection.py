@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import NamedTuple, cast
 
 import casadi as ca
+import numpy as np
 
 from mbcasadi.control.inverse_dynamics.condensed_problem import condensed_problem
 from mbcasadi.control.inverse_dynamics.inputs import guard_inputs, input_symbols, with_active_set
@@ -21,6 +22,7 @@ from mbcasadi.control.inverse_dynamics.shared_loads import DETERMINED, undetermi
 from mbcasadi.control.inverse_dynamics.softened import soften
 from mbcasadi.control.inverse_dynamics.viability import Viability
 from mbcasadi.description import LeastDistanceStages
+from mbcasadi.description.status import Status
 from mbcasadi.linalg.scalars import in_scalars, lifted
 from mbcasadi.qp.quadratic_cones import violations
 from mbcasadi.qp.rows import Rows
@@ -133,15 +135,25 @@ def violations_of(rows: Rows, value: ca.SX) -> ca.SX:
 MONITORED = ("target", "error", "contact_force")
 
 
-def monitor_fun(candidate: ca.Function, inspect: ca.Function) -> ca.Function:
+def monitor_fun(solution: ca.Function, inspect: ca.Function) -> ca.Function:
     """Return (q, v, [act], ref, mask) → (target, error, contact_force) for reports.
 
     It solves the QP again where there are contacts: u does not determine their internal forces.
+    These are NaN where that solution does not stand its check, as may happen to a plugin of CasADi
+    where the controller's own solver finds one.
+
+    Args:
+        solution: (inputs) → outputs of a tick and x, of a solver.
+        inspect: of the controller.
     """
     names, seen = inspect.name_in()[:-1], _monitored(inspect)
     inputs = {name: ca.MX.sym(name, inspect.size1_in(name)) for name in names}
-    at = inputs | ({"x": candidate(**inputs)["x"]} if "x" in seen.name_in() else {})
-    outputs = seen.call([at[name] for name in seen.name_in()])
+    if "x" in seen.name_in():
+        found = solution(**inputs)
+        *outputs, force = seen.call([(inputs | found)[name] for name in seen.name_in()])
+        outputs += [ca.if_else(found["status"] <= Status.SUBOPTIMAL, force, np.nan)]
+    else:
+        outputs = seen.call([inputs[name] for name in seen.name_in()])
     return ca.Function("monitor", list(inputs.values()), outputs, names, list(MONITORED))
 
 

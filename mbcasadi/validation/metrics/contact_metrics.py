@@ -71,14 +71,17 @@ def plant_margin(recording: Recording) -> Array:
 
 
 def predicted_margin(controller: Controller, recording: Recording) -> Array | None:
-    """Return (nt, nc) `1 - |f_t| / (mu f_n)` of the controller's own forces, NaN where unloaded."""
+    """Return (nt, nc) `1 - |f_t| / (mu f_n)` of the controller's own forces.
+
+    NaN where it is unloaded, and where the forces are not known.
+    """
     force = recording.monitor.get("contact_force")
     if force is None:
         return None
     force = force.reshape(recording.ticks, len(controller.contacts), 3)
     mu = np.array([contact.friction for contact in controller.contacts])
     normal, tangential = force[:, :, 0], np.hypot(force[:, :, 1], force[:, :, 2])
-    loaded = normal > LOADED_OWN * normal.max(initial=0.0)
+    loaded = normal > LOADED_OWN * np.nan_to_num(normal).max(initial=0.0)  # NaN is not loaded
     loaded &= mu > 0
     return np.where(loaded, 1 - tangential / np.where(loaded, mu * normal, 1.0), np.nan)
 
