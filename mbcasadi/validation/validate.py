@@ -45,6 +45,7 @@ from mbcasadi.validation.report import (
     RenderedFrames,
     Report,
     ReportOptions,
+    missed_notes,
     observer_of,
     render_frames,
     render_plans,
@@ -298,6 +299,7 @@ def _judge(setting: _Setting, measured: _Measurements) -> Run:
         notes=(
             *recording.events,
             *measured.notes,
+            *missed_notes(statistics.metrics, criteria),
             *run_notes(controller, recording, scenario, plant),
             *notes,
             *frames.notes,

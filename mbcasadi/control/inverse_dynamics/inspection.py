@@ -20,7 +20,9 @@ from mbcasadi.control.inverse_dynamics.problem import Problem, assemble_problem
 from mbcasadi.control.inverse_dynamics.scales import ProblemScales
 from mbcasadi.control.inverse_dynamics.shared_loads import DETERMINED, undetermined
 from mbcasadi.control.inverse_dynamics.softened import soften
+from mbcasadi.control.inverse_dynamics.task_stack import stack_tasks
 from mbcasadi.control.inverse_dynamics.viability import Viability
+from mbcasadi.control.tick.instant import Instant
 from mbcasadi.description import LeastDistanceStages
 from mbcasadi.description.status import Status
 from mbcasadi.linalg.scalars import in_scalars, lifted
@@ -29,10 +31,21 @@ from mbcasadi.qp.rows import Rows
 
 
 class Inspected(NamedTuple):
-    """What is inspected beside the problem: the force that the observer has learned."""
+    """What is inspected: the problem, the force that the observer has learned, and the tasks.
+
+    Those are at the measured state, where the mechanism is, and not next to it with closed loops.
+    """
 
     problem: Problem
     learned: ca.SX
+    target: ca.SX
+    error: ca.SX
+
+
+def _inspected(setup: Setup, at: Instant, problem: Problem) -> Inspected:
+    q, v = at.measured
+    tasks = stack_tasks(setup, replace(at, q=q, v=v)) if setup.system.nc else problem.tasks
+    return Inspected(problem, learned_force(at), tasks.target, tasks.error)
 
 
 def inspection_fun(setup: Setup, scales: ProblemScales, m: int) -> ca.Function:
@@ -41,8 +54,8 @@ def inspection_fun(setup: Setup, scales: ProblemScales, m: int) -> ca.Function:
     Outputs: `H g A_qp lba uba T t` (see `CondensedQP`), then for the candidate x: `y`, `p`, `a`,
     `lam` and `determined` (equality rows), `contact_force` (3 nc,), `independent_rows`,
     `violation` (m,), and of the tasks `task_map`, `task_right`, `task_weight` (see `TaskShares`),
-    `error`, `target`, and where some are judged `miss`, `miss_share`, `missed`, `desired` (see
-    `missed_tasks.py`).
+    `error`, `target` at the measured state, and where some are judged `miss`, `miss_share`,
+    `missed`, `desired` (see `missed_tasks.py`).
 
     Args:
         setup: the options.
@@ -58,9 +71,10 @@ def inspection_fun(setup: Setup, scales: ProblemScales, m: int) -> ca.Function:
     problem = soften(assemble_problem(setup, at), setup.soft, at.tuning, scales)
     arguments = symbols
     late, problem = problem.late, replace(problem, late=None)
-    learned = learned_force(at)
+    seen = _inspected(setup, at, problem)
     if late or has_loops(problem):  # as in a tick: what is inspected has its rounding errors
-        (problem, learned), arguments = lifted("terms", symbols, Inspected(problem, learned), late)
+        seen, arguments = lifted("terms", symbols, seen, late)
+        problem = seen.problem
     qp = condensed_problem(setup, problem, scales)
     problem, condensed, whitened = qp.problem, qp.condensed, qp.whitened
     nu, rows = setup.system.nu, problem.rows
@@ -96,9 +110,9 @@ def inspection_fun(setup: Setup, scales: ProblemScales, m: int) -> ca.Function:
         "task_map": problem.tasks.J @ condensed.T,
         "task_right": -(problem.tasks.J @ condensed.t + problem.tasks.offset),
         "task_weight": problem.tasks.weight,
-        "error": problem.tasks.error,
-        "target": problem.tasks.target,
-        "disturbance": learned,
+        "error": seen.error,
+        "target": seen.target,
+        "disturbance": seen.learned,
         "asked": qp.demands.asked,
         "given": qp.demands.given,
         "shortfall": viability.shortfall(scales, rows.about, w)

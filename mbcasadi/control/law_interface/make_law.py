@@ -104,11 +104,14 @@ def make_law(
         z=z0.size,
     )
     at, valid, accepted = safe_inputs(system, symbols, slots, tuning, initial)
+    measured = at
     if wanted.closes_state:
         at, closed = close_inputs(system, at)
         valid, accepted = ca.logic_and(valid, closed), ca.logic_and(accepted, closed)
     command = equations(at)
     require_shape("u of the equations", command.u, (system.nu, 1), "(nu, 1)")
+    is_closed = wanted.closes_state and system.nc and command.error is not None
+    tracked = equations(measured) if is_closed else command
     z_next = ca.vertcat(ca.SX(0, 1), *(command.z_next.get(key, at.z[key]) for key in initial))
     outputs = _outputs(command, z_next, finite_state(symbols["z"], z0), valid, limits)
     core = _core(
@@ -130,7 +133,7 @@ def make_law(
         statuses=LAW_STATUS.texts,
         safe_statuses=LAW_STATUS.safe,
         notes={"status": LAW_STATUS.summary(DESCRIPTIONS["safe"])} | dict(wanted.notes),
-        monitor=_monitor(command, symbols, core.safe.size),
+        monitor=_monitor(tracked, symbols, core.safe.size),
         monitors=monitors(wanted.tracked) if command.error is not None else (),
         tuning=tuple(tuning),
         parameters=system.parameters.entries,

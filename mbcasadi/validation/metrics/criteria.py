@@ -1,7 +1,7 @@
 """Criteria on the metrics of a run, and their verdicts."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from mbcasadi.argument_kinds import require_fields
@@ -127,18 +127,45 @@ def judge(metrics: Sequence[Metric], criteria: Criteria, finished: bool) -> tupl
     values = {metric.name: metric.value for metric in metrics}
     verdicts = [Verdict("finished", 1.0, True, float(finished), finished)]
     if criteria.limits is None:
-        left_out = OF_TARGETS if OUTER_UNSOLVED in values else ()
-        applied = values.keys() - {*left_out}
-        limits = {name: limit for name, limit in DEFAULTS.items() if name in applied}
+        limits = _applied_defaults(values)
         if not limits.keys() - set(SAY_NOTHING):
             verdicts.append(Verdict(JUDGED, 1.0, True, 0.0, None))
     else:
         limits = dict(criteria.limits)
+    return (*verdicts, *_verdicts(values, limits))
+
+
+def missed_defaults(metrics: Sequence[Metric], criteria: Criteria) -> tuple[Verdict, ...]:
+    """Return the defaults that a run misses, and that criteria of its own have taken the place of.
+
+    A default on a metric that is named, or on tracking where a limit on tracking is, counts as
+    replaced on purpose.
+
+    Args:
+        metrics: of the run.
+        criteria: limits on them.
+    """
+    if criteria.limits is None:
+        return ()
+    values = {metric.name: metric.value for metric in metrics}
+    stated = {base_name(name) for name in criteria.limits}
+    if any(name.startswith("tracking.") for name in stated):
+        stated |= {*OF_TARGETS}
+    left = {name: x for name, x in _applied_defaults(values).items() if name not in stated}
+    return tuple(verdict for verdict in _verdicts(values, left) if not verdict.passed)
+
+
+def _applied_defaults(values: Mapping[str, float]) -> dict[str, float]:
+    left_out = OF_TARGETS if OUTER_UNSOLVED in values else ()
+    applied = values.keys() - {*left_out}
+    return {name: limit for name, limit in DEFAULTS.items() if name in applied}
+
+
+def _verdicts(values: Mapping[str, float], limits: Mapping[str, float]) -> Iterator[Verdict]:
     for name, limit in limits.items():
         value, at_least = values.get(name, math.nan), METRICS[base_name(name)].larger_is_better
         fulfilled = value >= limit if at_least else value <= limit
-        verdicts.append(Verdict(name, limit, at_least, value, bool(fulfilled)))
-    return tuple(verdicts)
+        yield Verdict(name, limit, at_least, value, bool(fulfilled))
 
 
 def require_metric(name: str) -> None:

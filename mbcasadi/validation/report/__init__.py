@@ -1,6 +1,11 @@
 """Runs and campaigns as tables, JSON and one HTML page."""
 
-from mbcasadi.validation.report.findings import findings, run_notes, unreported_notes
+from mbcasadi.validation.report.findings import (
+    findings,
+    missed_notes,
+    run_notes,
+    unreported_notes,
+)
 from mbcasadi.validation.report.frames import (
     RenderedFrames,
     observer_of,
@@ -27,6 +32,7 @@ __all__ = [
     "SummaryRow",
     "campaign_table",
     "findings",
+    "missed_notes",
     "observer_of",
     "plain_data",
     "render_frames",

@@ -1,13 +1,20 @@
 """What a reader should know of a run beside its criteria, in sentences."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from mbcasadi.description import Controller
 from mbcasadi.description.controller import UNREPORTED
 from mbcasadi.plant import Plant
 from mbcasadi.validation.closed_loop import Recording, Runnable, Scenario
-from mbcasadi.validation.metrics import StatusRow
-from mbcasadi.validation.metrics.text import plan_error_text, tick_count, value_text
+from mbcasadi.validation.metrics import Criteria, Metric, StatusRow
+from mbcasadi.validation.metrics.criteria import missed_defaults
+from mbcasadi.validation.metrics.text import (
+    limit_text,
+    metric_text,
+    plan_error_text,
+    tick_count,
+    value_text,
+)
 from mbcasadi.validation.run import Run, delay_ticks, servo_notes, wrong_rates
 
 
@@ -72,6 +79,16 @@ def unreported_notes(law: Runnable) -> list[str]:
         if unreported
         else []
     )
+
+
+def missed_notes(metrics: Sequence[Metric], criteria: Criteria) -> list[str]:
+    """Return a note on the defaults that a run misses, and that its own criteria replace."""
+    missed = [
+        f"{metric_text(x.metric)}: {value_text(x.metric, x.value)}, required {limit_text(x)}"
+        for x in missed_defaults(metrics, criteria)
+    ]
+    before = "Default criteria that those of this run replace would fail: "
+    return [f"{before}{'; '.join(missed)}."] if missed else []
 
 
 def run_notes(

@@ -24,6 +24,7 @@ from mbcasadi.validation.metrics.tracking_metrics import (
     hold_statistics,
     tracking_metrics,
 )
+from mbcasadi.validation.report import missed_notes
 
 WORLD = mujoco.MjModel.from_xml_string("<mujoco><statistic extent='2'/></mujoco>")
 
@@ -194,6 +195,21 @@ def test_criteria_bound_from_above_or_below_and_nan_never_passes():
     assert [v.passed for v in verdicts.values()] == [True, False, False]
     assert judge(found, Criteria({"cone.plant": 0.05}), finished=True)[1].passed
     assert not judge(found, Criteria({}), finished=False)[0].passed
+
+
+def test_a_run_with_criteria_of_its_own_says_which_defaults_it_would_fail():
+    found = [
+        Metric("contact.slip_share", 0.17, "", ""),
+        Metric("tracking.rms_share", 0.3, "", ""),
+        Metric("closure.share", 0.0, "", ""),
+    ]
+    (note,) = missed_notes(found, Criteria({"tracking.rms:trunk": 1.0}))
+    assert "displacement of an active contact on the floor" in note
+    assert "17 %, required ≤ 5 %" in note
+    assert "tracking" not in note
+    assert "loops" not in note
+    assert missed_notes(found, Criteria()) == []
+    assert "tracking" in missed_notes(found, Criteria({"contact.slip_share": 0.2}))[0]
 
 
 def test_below_an_outer_law_its_plans_are_judged_and_not_the_targets_that_they_choose():
