@@ -94,9 +94,10 @@ def export(
 ) -> None:
     """Generate a controller's C for a model, and compile it.
 
-    Walking has three laws: OUT, OUT_mpc and OUT_planner; a plugin, a co-simulation unit and the
-    supervision of the file are of the first. Whole-body MPC is one folder with two functions, a
-    plan and a tick. The example programs run them at the file's start.
+    A reference that moves is a Function of time in a folder of its own, OUT_reference. Walking has
+    three laws: OUT, OUT_mpc and OUT_planner; a plugin, a co-simulation unit and the supervision of
+    the file are of the first. Whole-body MPC is one folder with two functions, a plan and a tick.
+    The example programs run them at the file's start.
     """
     from mbcasadi.validation.spec import build_experiment
 
@@ -114,7 +115,7 @@ def export(
         compiled = part["note"] or f"compiled in {part['compile_seconds']:.1f} s"
         sizes = f"{part['operations']} operations, {part['lines']} lines of C"
         lines += [f"{part['name']}: {sizes}, {compiled}", str(part["folder"])]
-    finish(output, lambda: done[0] | ({"above": done[1:]} if done[1:] else {}), lines)
+    finish(output, lambda: done[0] | ({"further": done[1:]} if done[1:] else {}), lines)
 
 
 def _folders(

@@ -11,6 +11,7 @@ through all way points, and does not depend on the frames that orientations are 
 departs from that of an angle by a factor of 1 / cos²(θ/4) at most, 7 % for 60°.
 """
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -142,13 +143,26 @@ def _curve(t: Array, points: Array, rest: bool) -> Any:
 
 
 def _derivatives(curve: Any, clock: ca.MX) -> list[ca.MX]:
-    """Return a B-spline and its first two derivatives as expressions (k, 1)."""
+    """Return a B-spline and its first two derivatives as expressions (k, 1).
+
+    They are polynomials of the time since the way point before: C of CasADi's own B-splines calls
+    itself, so that the stack that it needs has no bound.
+    """
+    ends = np.unique(curve.t)
+    degrees = range(curve.k, -1, -1)
+    factors = np.array([curve(ends[:-1], nu=k) / math.factorial(k) for k in degrees])
+    piece = ca.low(ca.MX(ca.DM(ends)), clock)
+    since = clock - ca.MX(ca.DM(ends))[piece]
+    orders, count, size = factors.shape
+    table = ca.DM(factors.transpose(1, 0, 2).reshape(count, orders * size).T)
+    terms = ca.vertsplit(ca.MX(table)[:, piece], size)  # highest order first
     expressions = []
-    for part in (curve, curve.derivative(1), curve.derivative(2)):
-        weights = part.c[: len(part.t) - part.k - 1]  # SciPy pads those of derivatives
-        numbers = ca.DM(weights.ravel())
-        size = weights.shape[1]
-        expressions.append(ca.bspline(clock, numbers, [part.t.tolist()], [part.k], size))
+    for _ in VECTOR_PARTS:
+        value = terms[0]
+        for term in terms[1:]:
+            value = value * since + term
+        expressions.append(value)
+        terms = [(len(terms) - 1 - k) * term for k, term in enumerate(terms[:-1])]
     return expressions
 
 

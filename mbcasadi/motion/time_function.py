@@ -10,10 +10,14 @@ Array = NDArray[np.float64]
 
 
 class TimeFunction:
-    """Calls a Function (t) → vectors on buffers, and can be sent to another process."""
+    """Calls a Function (t) → vectors on buffers, and can be sent to another process.
+
+    Attributes:
+        function: that it calls.
+    """
 
     def __init__(self, function: ca.Function) -> None:
-        self._function, self._call = function, BufferedFunction(function)
+        self.function, self._call = function, BufferedFunction(function)
 
     def __call__(self, now: float) -> Array:
         """Return all outputs at the time `now`, s, one behind the other."""
@@ -21,4 +25,4 @@ class TimeFunction:
         return outputs[0] if len(outputs) == 1 else np.concatenate(outputs)
 
     def __reduce__(self) -> tuple[type, tuple[ca.Function]]:
-        return TimeFunction, (self._function,)
+        return TimeFunction, (self.function,)

@@ -3,6 +3,7 @@
 import json
 import os
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -135,6 +136,12 @@ def test_export_prints_operations_lines_and_compile_time(crank, tmp_path, monkey
     page = (out / "README.md").read_text(encoding="utf-8")
     assert "| 3 | bad input, safe output |" in page
     assert "tuning" not in page
+    (reference,) = found["further"]
+    moved = open_project(reference["folder"]).load()(0.35)
+    ramp, angle = 1.0, 2 * np.pi * 0.35  # past the ramp of 0.2 s
+    assert reference["name"] == "crank_control_reference"
+    motion = np.deg2rad(40) * np.array([np.sin(angle), 2 * np.pi * np.cos(angle)])
+    np.testing.assert_allclose(np.array(moved).ravel()[:2], motion * ramp, rtol=1e-12)
     one_line(invoke("export", "four_bar", "--controller", crank, "--out", out), str(out))
 
 

@@ -179,7 +179,7 @@ def arm():
     return system, control.InverseDynamicsQP(system, tasks)
 
 
-def test_a_reference_takes_poses_and_samples_by_the_names_of_tasks(arm):
+def test_a_reference_takes_poses_and_samples_by_the_names_of_tasks(arm, tmp_path):
     system, law = arm
     sample = MOTIONS["spline"](1.2)
     q = np.linspace(0, 1, system.nv)
@@ -201,8 +201,11 @@ def test_a_reference_takes_poses_and_samples_by_the_names_of_tasks(arm):
     np.testing.assert_array_equal(still, expected)
     follow = control.follow_motions(law, {"hand": MOTIONS["spline"], "turn": MOTIONS["spline"]})
     expected = law.reference(hand=sample, turn=sample)
+    in_c = mb.export_c(follow.function, tmp_path / "reference").load(flags=("-O0",))
     for reference in (follow, pickle.loads(pickle.dumps(follow))):  # as campaigns send it
         np.testing.assert_array_equal(reference(1.2), expected)
+    for t in (-1.0, 1.2, 9.0):
+        np.testing.assert_allclose(np.array(in_c(t)).ravel(), follow(t), atol=1e-14)
 
 
 def test_what_does_not_fit_a_task_is_refused_in_words(arm):

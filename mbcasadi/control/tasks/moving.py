@@ -7,8 +7,10 @@ gives, such as a force, keeps its value.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple, Protocol, runtime_checkable
 
+import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -162,6 +164,16 @@ class MotionReference:
             places = self.places[name]
             ref[places.ref] = motion.values(t)[places.values]
         return ref
+
+    @cached_property
+    def function(self) -> ca.Function:
+        """(t) → (ref), the same as a Function, for `export_c`."""
+        t, ref = ca.MX.sym("t"), ca.MX(ca.DM(self.rest))
+        for name, motion in self.motions.items():
+            places = self.places[name]
+            values = ca.vertcat(*motion.function.call([t]))
+            ref[places.ref] = values[places.values]
+        return ca.Function("reference", [t], [ca.densify(ref)], ["t"], ["ref"])
 
     def _summary(self) -> dict[str, object]:
         return {"motions": list(self.motions), "nref": self.rest.size}

@@ -15,6 +15,7 @@ from mbcasadi.description.controller import HasController
 from mbcasadi.description.two_rates import TwoRates
 from mbcasadi.estimation import with_estimator
 from mbcasadi.estimation.with_estimator import BLIND_TIME
+from mbcasadi.motion.time_function import TimeFunction
 from mbcasadi.short_text import summarised
 from mbcasadi.validation.closed_loop import Sensing, outer_law
 from mbcasadi.validation.closed_loop.outer_law import OUTER, Command, Planner
@@ -75,12 +76,26 @@ class Experiment:
 
     @property
     def all_laws(self) -> dict[str, Exportable]:
-        """The laws to export, by the suffix of their folder."""
+        """What to export by the suffix of its folder: the laws, and a reference that moves."""
         if self.outer is None:
-            return {"": self.exported}
+            reference = self.moving_reference
+            return {"": self.exported} | ({"_reference": reference} if reference else {})
         planner = self.outer.planner
         part = planner.controller if isinstance(planner, HasController) else planner.function
         return {"": self.exported, "_mpc": self.outer.law, "_planner": part}
+
+    @property
+    def moving_reference(self) -> ca.Function | None:
+        """(t) → (ref), by the law's name and `_reference`; None where nothing moves."""
+        if not isinstance(self.reference, TimeFunction):
+            return None
+        t = ca.SX.sym("t")
+        ref = self.reference.function(t)
+        law = self.controller
+        name = (law if isinstance(law, Controller) else law.controller).name
+        if not ca.depends_on(ref, t):
+            return None
+        return ca.Function(f"{name}_reference", [t], [ref], ["t"], ["ref"], {"cse": True})
 
     @property
     def two_rates(self) -> TwoRates | None:
@@ -121,7 +136,8 @@ def example_inputs(experiment: Experiment) -> dict[str, Inputs]:
     """
     laws = experiment.all_laws
     if experiment.outer is None:
-        return {"": _inputs_of_function(laws[""], _start(experiment))}
+        start = _inputs_of_function(laws[""], _start(experiment))
+        return {suffix: {} if suffix else start for suffix in laws}
     planner = experiment.outer.planner
     of_planner = {
         "q": experiment.q0,
