@@ -88,10 +88,11 @@ def campaign(
     see `case_report`.
 
     Args:
-        controller: as in `validate`. C travels to other processes as source, a shared library as
-            its bytes, a `ca.Function`, a callable or a policy as its pickle, of `cloudpickle` where
-            that is installed; each case gets a copy as it was at the start. What has no pickle runs
-            in this process, and a note of the result says so.
+        controller: as in `validate`. C travels to other processes with its library, which runs
+            where platform and C library are the same, a shared library of others as its bytes, a
+            `ca.Function`, a callable or a policy as its pickle, of `cloudpickle` where that is
+            installed; each case gets a copy as it was at the start. What has no pickle runs in this
+            process, and a note of the result says so.
         model: MJCF or URDF file, XML text, `MjSpec` or `MjModel` of the plants.
         trial: duration, reference and further conditions of all runs; no errors, delay and seed,
             as each case has its own.

@@ -11,15 +11,11 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
+from mbcasadi.codegen import export_c
 from mbcasadi.description import Controller
 from mbcasadi.shapes import count_of_periods
-from mbcasadi.validation.campaigns.shipping import (
-    Files,
-    ShippedController,
-    read_files,
-    ship,
-    to_bytes,
-)
+from mbcasadi.validation.campaigns.shipped_code import ShippedCode
+from mbcasadi.validation.campaigns.shipping import ShippedController, ship, to_bytes
 from mbcasadi.validation.closed_loop import (
     CompiledLaw,
     Disturbance,
@@ -27,9 +23,11 @@ from mbcasadi.validation.closed_loop import (
     OuterLaw,
     Push,
     Runnable,
+    Sensing,
     TimeSignal,
     generalised_force,
 )
+from mbcasadi.validation.closed_loop.compiled_law import FAST_FLAGS
 from mbcasadi.validation.closed_loop.monitor_in_c import export_monitor
 from mbcasadi.validation.closed_loop.scenario import scaled_push
 from mbcasadi.validation.metrics import Criteria
@@ -50,12 +48,14 @@ class Kit:
     Attributes:
         controller: as data.
         monitor: the export of its monitor; None where CasADi evaluates it.
+        estimator: the export of the sensors' estimator; None without sensors.
         model: the plant's model without errors, in MuJoCo's binary format.
         trial: conditions of all cases, functions of time sampled at the ticks.
     """
 
     controller: ShippedController
-    monitor: Files | None
+    monitor: ShippedCode | None
+    estimator: ShippedCode | None
     model: bytes
     trial: Trial
 
@@ -75,8 +75,18 @@ class Kit:
         }
 
     def to_bytes(self) -> bytes:
-        """Return the kit as bytes."""
-        return zlib.compress(to_bytes(self), level=1)
+        """Return the kit as bytes, with the libraries of all its C, compiled here.
+
+        Raises:
+            CompilerError: no compiler, or it failed.
+        """
+        complete = replace(
+            self,
+            controller=self.controller.with_library(),
+            monitor=self.monitor and self.monitor.with_library(),
+            estimator=self.estimator and self.estimator.with_library(),
+        )
+        return zlib.compress(to_bytes(complete, libraries=True), level=1)
 
 
 def make_kit(law: Runnable, model: mujoco.MjModel, trial: Trial, cases: int) -> Kit:
@@ -96,6 +106,7 @@ def make_kit(law: Runnable, model: mujoco.MjModel, trial: Trial, cases: int) -> 
     return Kit(
         controller=ship(law, monitor=monitor is None),
         monitor=monitor,
+        estimator=None if trial.sensors is None else estimator_code(trial.sensors),
         model=model_bytes(model),
         trial=sampled_trial(trial, controller.period),
     )
@@ -177,8 +188,15 @@ def scaled(disturbance: Disturbance, factor: float) -> Disturbance:
     return np.asarray(factor * disturbance)
 
 
-def monitor_code(controller: Controller) -> dict[str, bytes] | None:
+def monitor_code(controller: Controller) -> ShippedCode | None:
     """Return the export of a controller's monitor; None where it has none, or no generated C."""
     with tempfile.TemporaryDirectory(prefix="mbcasadi-") as folder:
         project = export_monitor(controller, Path(folder) / "c")
-        return None if project is None else read_files(project)
+        return None if project is None else ShippedCode.of(project)
+
+
+def estimator_code(sensing: Sensing) -> ShippedCode:
+    """Return the export of an estimator."""
+    with tempfile.TemporaryDirectory(prefix="mbcasadi-") as folder:
+        project = export_c(sensing.estimator.function, Path(folder) / "estimator")
+        return ShippedCode.of(project, FAST_FLAGS)

@@ -2,7 +2,7 @@
 
 | what | is sent as |
 |---|---|
-| a controller of ours, an exported folder, an outer law, a reaction | C, compiled on each machine |
+| a controller of ours, an exported folder, an outer law, a reaction | C and its library |
 | a shared library of others | its bytes, to machines of the same type |
 | `ca.Function`, Python callable, policy | its pickle, of `cloudpickle` where that is installed |
 """
@@ -11,10 +11,8 @@ import copyreg
 import hashlib
 import io
 import pickle
-import platform
-import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -23,13 +21,14 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.codegen import CProject, open_project
+from mbcasadi.codegen import CProject
+from mbcasadi.codegen.compiled_library import compiled_library, this_machine
 from mbcasadi.codegen.compiler import process_folder
-from mbcasadi.codegen.folder import BUILD_FOLDER
 from mbcasadi.description import Controller
 from mbcasadi.errors import ProblemError
 from mbcasadi.plant import Plant
 from mbcasadi.validation.campaigns.pickles import NotSendableError, pickle_of, source_of
+from mbcasadi.validation.campaigns.shipped_code import Files, ShippedCode, digest_of_files
 from mbcasadi.validation.closed_loop import (
     CompiledLaw,
     FastLaw,
@@ -47,8 +46,6 @@ from mbcasadi.validation.closed_loop.controllers.shared_library import library_f
 from mbcasadi.validation.closed_loop.outer_law import speeds_of
 
 Array = NDArray[np.float64]
-Files = Mapping[str, bytes]
-"""Path in an exported folder → content."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +77,15 @@ class ShippedController:
             raise ProblemError(f"{self.stays}; expected jobs=1")
         return self.make(plant, *self.content)
 
+    def with_library(self) -> "ShippedController":
+        """Return the same; where it is C, its library is compiled here and comes with it.
+
+        Raises:
+            CompilerError: no compiler, or it failed.
+        """
+        content = tuple(p.with_library() if isinstance(p, ShippedCode) else p for p in self.content)
+        return replace(self, content=content)
+
 
 def ship(law: Runnable, *, monitor: bool) -> ShippedController:
     """Return a controller as data.
@@ -90,48 +96,45 @@ def ship(law: Runnable, *, monitor: bool) -> ShippedController:
     """
     period = law.controller.period
     if isinstance(law, (CompiledLaw, FastLaw)) and law.project is not None:
-        controller, files = sendable(law.controller, monitor=monitor), read_files(law.project)
+        controller = sendable(law.controller, monitor=monitor)
         if isinstance(law, FastLaw):
-            content = (controller, files, FAST_FLAGS, law.words)
-            return ShippedController(_our_law, content, _digest_of(files, FAST_FLAGS))
-        return ShippedController(_our_law, (controller, files), _hash_of_files(files))
+            code = ShippedCode.of(law.project, FAST_FLAGS)
+            identity = _digest_of(code.files, FAST_FLAGS)
+            return ShippedController(_our_law, (code, controller, law.words), identity)
+        code = ShippedCode.of(law.project)
+        return ShippedController(_our_law, (code, controller), digest_of_files(code.files))
     if isinstance(law, ExportedFolder):
-        files = read_files(law.project)
-        return ShippedController(_folder, (files, period), _digest_of(files, period))
+        code = ShippedCode.of(law.project)
+        return ShippedController(_folder, (code, period), _digest_of(code.files, period))
     if isinstance(law, OtherController) and isinstance(law.given, SharedLibrary):
-        library, code = law.given, law.given.path.read_bytes()
+        library, content = law.given, law.given.path.read_bytes()
         called = {**asdict(library), "path": ""}
-        identity = _digest_of({"library": code}, called, period)
-        return ShippedController(_library, (library, code, machine_type(), period), identity)
+        identity = _digest_of({"library": content}, called, period)
+        return ShippedController(
+            _library, (library, content, this_machine().system, period), identity
+        )
     return _ship_python(law, period)
 
 
-def _our_law(
-    _plant: Plant,
-    controller: Controller,
-    files: Files,
-    flags: tuple[str, ...] | None = None,
-    words: str = "",
-) -> Runnable:
-    """Return a controller of ours as C, compiled on this machine.
+def _our_law(_plant: Plant, code: ShippedCode, controller: Controller, words: str = "") -> Runnable:
+    """Return a controller of ours as C.
 
     Args:
         _plant: any.
+        code: its export.
         controller: without the stages around its solver.
-        files: of the export.
-        flags: of the compiler; those of the export where None.
         words: what runs, where it is not the C as shipped.
     """
-    project = install_code(files)
-    function = project.load(flags=flags)
+    project = code.install()
+    function = project.load(flags=code.flags)
     if words:
         return FastLaw(controller, function, words, project)
     return CompiledLaw(controller, function, project)
 
 
-def _folder(plant: Plant, files: Files, period: float) -> Runnable:
-    """Return the C of a user's folder, compiled on this machine."""
-    return ExportedFolder(install_code(files), plant, period)
+def _folder(plant: Plant, code: ShippedCode, period: float) -> Runnable:
+    """Return the C of a user's folder."""
+    return ExportedFolder(code.install(), plant, period)
 
 
 def _library(
@@ -142,10 +145,10 @@ def _library(
     Raises:
         ProblemError: this machine is of another type.
     """
-    if machine != machine_type():
+    if machine != this_machine().system:
         raise ProblemError(
             f"the library {library.path.name} is for {machine}, this worker is "
-            f"{machine_type()}; expected workers of one type, or jobs="
+            f"{this_machine().system}; expected workers of one type, or jobs="
         )
     path = library.path
     if not (path.is_file() and path.read_bytes() == content):
@@ -193,11 +196,6 @@ def _of_pickle(plant: Plant, content: bytes, period: float, name: str) -> Runnab
     return law
 
 
-def machine_type() -> str:
-    """Return what a library is compiled for."""
-    return f"{sys.platform} {platform.machine()}"
-
-
 def sendable(controller: Controller, *, monitor: bool) -> Controller:
     """Return a controller without what only code generation needs, as another process takes it.
 
@@ -229,41 +227,9 @@ def _signature(function: ca.Function) -> ca.Function:
     return ca.Function(function.name(), inputs, outputs, names_in, names_out)
 
 
-def read_files(project: CProject) -> dict[str, bytes]:
-    """Return the files of an export without what was built from them."""
-    paths = (p for p in sorted(project.folder.rglob("*")) if p.is_file())
-    inside = {path.relative_to(project.folder): path for path in paths}
-    return {
-        name.as_posix(): path.read_bytes()
-        for name, path in inside.items()
-        if name.parts[0] != BUILD_FOLDER
-    }
-
-
-def install_code(files: Files) -> CProject:
-    """Return the export in a folder of this process; its library is built when it is loaded.
-
-    Processes of one user share what they have compiled by `codegen.cache`.
-    """
-    folder = Path(tempfile.mkdtemp(dir=process_folder()))
-    for name, content in files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
-    return open_project(folder)
-
-
-def _hash_of_files(files: Files) -> str:
-    """Return what tells one export from another."""
-    digest = hashlib.sha256()
-    for name, content in sorted(files.items()):
-        digest.update(f"{name}\0{len(content)}\0".encode() + content)
-    return digest.hexdigest()
-
-
 def _digest_of(files: Files, *words: object) -> str:
     """Return what tells files and further values from others."""
-    return hashlib.sha256((_hash_of_files(files) + repr(words)).encode()).hexdigest()
+    return hashlib.sha256((digest_of_files(files) + repr(words)).encode()).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -284,22 +250,28 @@ def _planner(planner: Planner) -> _SentPlanner:
     return _SentPlanner(function, planner.z0, planner.u0, planner.every, planner.delay, speeds)
 
 
-class _Pickler(pickle.Pickler):
-    """A pickler that has exported C by its files, and what runs it by that C."""
+def to_bytes(thing: object, *, libraries: bool = False) -> bytes:
+    """Return what `pickle.loads` makes again in another process.
 
-    dispatch_table = copyreg.dispatch_table | {
-        CProject: lambda code: (install_code, (read_files(code),)),
+    Args:
+        thing: an object; what it has of exported C is sent as files.
+        libraries: send with them the libraries, compiled here unless they are already.
+    """
+
+    def code_of(project: CProject) -> ShippedCode:
+        code = ShippedCode.of(project)
+        return replace(code, library=compiled_library(project)) if libraries else code
+
+    buffer = io.BytesIO()
+    pickler = pickle.Pickler(buffer)
+    pickler.dispatch_table = copyreg.dispatch_table | {
+        CProject: lambda project: (ShippedCode.install, (code_of(project),)),
         Reaction: lambda it: (Reaction, (it.project, it.z0)),
         CompiledLaw: lambda it: (
             _our_law,
-            (None, sendable(it.controller, monitor=False), read_files(it.project)),
+            (None, code_of(it.project), sendable(it.controller, monitor=False)),
         ),
         OuterLaw: lambda it: (OuterLaw, (it.law, _planner(it.planner), it.project, it.command)),
     }
-
-
-def to_bytes(thing: object) -> bytes:
-    """Return what `pickle.loads` makes again in another process, its C compiled there."""
-    buffer = io.BytesIO()
-    _Pickler(buffer).dump(thing)
+    pickler.dump(thing)
     return buffer.getvalue()

@@ -17,7 +17,6 @@ from mbcasadi.progress import Progress
 from mbcasadi.validation.campaigns.case import Case
 from mbcasadi.validation.campaigns.kit import Kit, scaled
 from mbcasadi.validation.campaigns.outcome import Outcome
-from mbcasadi.validation.campaigns.shipping import install_code
 from mbcasadi.validation.closed_loop import Runnable, Scenario, loaded_estimator, run_loop
 from mbcasadi.validation.closed_loop.monitor_in_c import with_monitor
 from mbcasadi.validation.metrics import judge, outer_law_run, run_statistics
@@ -46,9 +45,11 @@ class Trials:
         self.options = replace(kit.trial.scenario, keyframe=None)
         law = law or kit.controller.load(self.plant(Case(0)))
         if kit.monitor is not None:
-            law = with_monitor(law, install_code(kit.monitor))
+            law = with_monitor(law, kit.monitor.install())
         self.law = law
-        self._estimator = loaded_estimator(kit.trial.sensors, self._model)
+        code = kit.estimator
+        function = None if code is None else code.install().load(flags=code.flags)
+        self._estimator = loaded_estimator(kit.trial.sensors, self._model, function)
 
     def plant(self, case: Case) -> Plant:
         """Return the plant of a case.

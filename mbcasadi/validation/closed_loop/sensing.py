@@ -10,6 +10,7 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
@@ -224,17 +225,27 @@ LEAST_SHARE = 1e-9
 
 
 def loaded_estimator(
-    sensing: Sensing | None, model: Source, *, few: bool = False
+    sensing: Sensing | None,
+    model: Source,
+    compiled: ca.Function | None = None,
+    *,
+    few: bool = False,
 ) -> RunningEstimator | None:
     """Return the estimator, for runs of a model in this process: as C, or for few ticks not.
+
+    Args:
+        sensing: the estimator and its sensors; None for none.
+        model: of the plants.
+        compiled: its C, where that is loaded already.
+        few: run its Function in Python.
 
     Raises:
         ExportError: the C could not be generated or built.
     """
     if sensing is None:
         return None
-    function = sensing.estimator.function
-    if not few:
+    function = compiled or sensing.estimator.function
+    if compiled is None and not few:
         folder = Path(tempfile.mkdtemp(dir=process_folder()))
         function = export_c(function, folder / "estimator").load(flags=FAST_FLAGS)
     return RunningEstimator(sensing, Caller(function), model)

@@ -13,7 +13,6 @@ from mbcasadi.control.inverse_dynamics.inspection import monitor_fun
 from mbcasadi.description import Contact
 from mbcasadi.plant import Plant
 from mbcasadi.validation.campaigns.kit import monitor_code
-from mbcasadi.validation.campaigns.shipping import install_code
 from mbcasadi.validation.metrics.contact_metrics import predicted_margin
 
 TASKS = [FrameTask("hip", position="xz", orientation="", kp=100.0), PostureTask(kp=100.0)]
@@ -28,7 +27,7 @@ def test_the_c_of_a_monitor_gives_targets_errors_and_contact_forces(levels):
     data = law.controller
     code = monitor_code(data)
     assert code is not None
-    compiled, rng = install_code(code).load(), np.random.default_rng(2)
+    compiled, rng = code.install().load(), np.random.default_rng(2)
     for _ in range(5):
         inputs = {
             "q": plant.integrate(None, rng.uniform(-0.1, 0.1, plant.nv)),

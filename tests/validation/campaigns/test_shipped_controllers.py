@@ -1,5 +1,6 @@
 """Every kind of controller in a campaign: in this process and in another one, bit by bit."""
 
+import os
 import pickle
 import sys
 import threading
@@ -25,7 +26,9 @@ from support.validation_problems import (
 
 import mbcasadi as mb
 from mbcasadi import models
-from mbcasadi.errors import ProblemError
+from mbcasadi.codegen.compiled_library import this_machine
+from mbcasadi.codegen.compiler import find_compiler
+from mbcasadi.errors import CompilerError, ProblemError
 from mbcasadi.plant import Plant
 from mbcasadi.validation import (
     CampaignOptions,
@@ -37,7 +40,7 @@ from mbcasadi.validation import (
     cases,
     shared_library,
 )
-from mbcasadi.validation.campaigns.shipping import machine_type, ship
+from mbcasadi.validation.campaigns.shipping import ship
 from mbcasadi.validation.closed_loop import FastLaw, as_runnable
 
 PLAN = cases([1, 2], [{"mass": 0.2}], delays=[1], start_errors=[0.1])
@@ -72,9 +75,19 @@ def library(tmp_path_factory):
     return compiled_library(tmp_path_factory.mktemp("library"), PD_C)
 
 
+def become_a_bare_node(cache):
+    """Leave this process no compiler, and nothing that another one has compiled."""
+    os.environ.pop("CC", None)
+    os.environ.update(PATH="", MBCASADI_CACHE=cache)
+
+
 @pytest.fixture(scope="module")
-def other_process():
-    with ProcessPoolExecutor(1, get_context("spawn")) as executor:
+def bare_node(tmp_path_factory):
+    cache = str(tmp_path_factory.mktemp("node"))
+    spawn = get_context("spawn")
+    with ProcessPoolExecutor(1, spawn, become_a_bare_node, (cache,)) as executor:
+        with pytest.raises(CompilerError, match="no C compiler on the PATH"):
+            executor.submit(find_compiler).result()
         yield executor
 
 
@@ -82,8 +95,8 @@ def run(controller, **options):
     return campaign(controller, SLIDER, TRIAL, PLAN, CampaignOptions(**options))
 
 
-def test_every_kind_has_the_same_digits_in_another_process_and_alone(
-    library, other_process, tmp_path
+def test_every_kind_has_the_same_digits_on_a_node_without_a_compiler_and_alone(
+    library, bare_node, tmp_path
 ):
     gain = 20.0
     by_value: Callable[..., Any] = lambda _, q, v: [-gain * q[0] - 8 * v[0]]  # noqa: E731
@@ -102,7 +115,7 @@ def test_every_kind_has_the_same_digits_in_another_process_and_alone(
         here = run(controller, jobs=1)
         assert len(here.outcomes) == 2, kind
         assert all(outcome.metrics for outcome in here.outcomes), (kind, here.outcomes)
-        assert all_digits(run(controller, executor=other_process)) == all_digits(here), kind
+        assert all_digits(run(controller, executor=bare_node)) == all_digits(here), kind
         (alone,) = case_report(controller, SLIDER, TRIAL, PLAN, 1).runs
         for metric in here.outcomes[1].metrics:
             np.testing.assert_equal(alone.metric(metric.name), metric.value, kind)
@@ -157,7 +170,9 @@ def test_a_library_travels_as_its_bytes_to_machines_of_its_type(library, tmp_pat
     shipped = pickle.loads(pickle.dumps(sent))
     u = shipped.load(plant).start(plant)({"q": np.array([0.5]), "v": np.array([1.0])})["u"]
     assert u == [-18.0]
-    with pytest.raises(ProblemError, match=f"is for dos 8086, this worker is {machine_type()}"):
+    with pytest.raises(
+        ProblemError, match=f"is for dos 8086, this worker is {this_machine().system}"
+    ):
         replace(shipped, content=(*shipped.content[:2], "dos 8086", 0.01)).load(plant)
 
 

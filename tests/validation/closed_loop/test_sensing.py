@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
+from support.bare_node import BareNode
 
 import mbcasadi as mb
 from mbcasadi.control import FrameTask, InverseDynamicsQP, PostureTask
@@ -278,11 +279,13 @@ def test_a_loop_holds_by_an_encoder_that_is_late_and_tells_its_age(loop):
     assert values["estimate.within"] >= 0.98
 
 
-def test_cases_of_a_campaign_draw_their_own_errors(loop):
+def test_cases_of_a_campaign_draw_their_own_errors_on_a_node_without_a_compiler_too(loop):
     law, sensing = loop
     model, plan = mb.models.path("four_bar"), cases([0, 1])
     trial = Trial(0.2, sensors=sensing, criteria=Criteria({"estimate.within": 0.5}))
-    result = campaign(law, model, trial, plan, CampaignOptions(jobs=1))
+    node = BareNode()
+    result = campaign(law, model, trial, plan, CampaignOptions(executor=node))
+    assert node.calls
     rates = [outcome.metric("estimate.rate") for outcome in result.outcomes]
     assert rates[0] != rates[1]
     again = case_report(law, model, trial, plan, 1, ReportOptions(explain=False))
