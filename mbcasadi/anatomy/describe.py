@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.anatomy.feet import foot_of
-from mbcasadi.anatomy.limbs import Chain, LimbSearch, joined_groups
+from mbcasadi.anatomy.limbs import SHORT, Chain, LimbSearch, joined_groups
 from mbcasadi.anatomy.links import Links
 from mbcasadi.anatomy.possible_feet import possible_feet
 from mbcasadi.anatomy.robot import (
@@ -167,9 +167,8 @@ class _Reading:
         Of both ways to look, the one in which soles, else limbs without feet, reach farther, else
         the one along x of the world.
         """
-        mounts = np.array([self._mount_place(chain)[:2] for chain in self.chains])
-        if self.base[0] == "fixed" and len(mounts) == 2:
-            return self._between(*mounts)
+        if self.pair:
+            return self._between(*self.pair)
         legs = [c for c in self.chains if self._stands(c) or c.wheel] or self.chains
         hinges = [j for c in legs for k in c.links for j in self.links.joints(k)]
         axes = [self.links.axis(j) for j in hinges if j.kind == "hinge"]
@@ -183,9 +182,26 @@ class _Reading:
         sign = np.sign(self._reach_ahead(ahead)) or np.sign(ahead @ [1.0, 0.5])
         return sign * ahead, sign * left
 
-    def _between(self, first: Array, second: Array) -> tuple[Array, Array]:
+    @cached_property
+    def pair(self) -> list[Chain]:
+        """Two limbs on a fixed base beside which all others are short and have few joints."""
+        if self.base[0] != "fixed" or len(self.chains) < 2:
+            return []
+        length = {chain: self.search.length(chain.links) for chain in self.chains}
+        *others, second, first = sorted(self.chains, key=lambda chain: length[chain])
+        short = all(
+            length[each] <= SHORT * length[second] and self._driven(each) < ARM for each in others
+        )
+        return [each for each in self.chains if each in (first, second)] if short else []
+
+    def _driven(self, chain: Chain) -> int:
+        """Return how many joints of a chain actuators move."""
+        return sum(j.name in self.moved for k in chain.links for j in self.links.joints(k))
+
+    def _between(self, *pair: Chain) -> tuple[Array, Array]:
         """Return ahead and left of two limbs on a fixed base, which reach ahead."""
-        tips = np.array([self.links.center(chain.tip)[:2] for chain in self.chains])
+        first, second = (self._mount_place(chain)[:2] for chain in pair)
+        tips = np.array([self.links.center(chain.tip)[:2] for chain in pair])
         left = (first - second) / max(float(np.linalg.norm(first - second)), 1e-12)
         ahead = np.array([left[1], -left[0]])
         sign = -1.0 if (tips.mean(axis=0) - (first + second) / 2) @ ahead < 0 else 1.0
@@ -256,10 +272,12 @@ class _Reading:
             return "wheel" if chain.wheel else "leg"
         if self._is_linkage:
             return "other"
-        count = sum(j.name in self.moved for k in chain.links for j in self.links.joints(k))
-        several = len(self.chains) > 1
+        count, several = self._driven(chain), len(self.chains) > 1
         if self.base[0] == "fixed" and several and not any(c.fingers for c in self.chains):
-            return "arm" if len(self.chains) == 2 and count >= ARM else "finger"
+            if len(self.pair) < 2 or min(map(self._driven, self.pair)) < ARM:
+                return "finger"
+            if chain in self.pair:
+                return "arm"
         if chain.fingers or count >= ARM or not several:
             return "arm"
         if self._side(chain) != "middle":

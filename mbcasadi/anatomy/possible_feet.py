@@ -23,6 +23,9 @@ SAME_HEIGHT = 0.01
 LOW = 0.25
 """Share of the model's height, from the lowest point, in which feet are looked for."""
 
+STEEP = 0.5
+"""Vertical part of the axis of a slide along which a base rises."""
+
 
 @dataclass(frozen=True)
 class PossibleFoot:
@@ -103,6 +106,7 @@ def _outermost(links: Links) -> Iterator[int]:
 
 
 def _can_move(links: Links, base: int) -> bool:
-    """Return whether a base has a free joint, or slides along two axes at least."""
-    kinds = [joint.kind for joint in links.joints(base)]
-    return "free" in kinds or kinds.count("slide") > 1
+    """Return whether a base has a free joint, or slides along two axes at least, one of them up."""
+    joints = links.joints(base)
+    steep = [abs(links.axis(joint)[2]) for joint in joints if joint.kind == "slide"]
+    return any(j.kind == "free" for j in joints) or (len(steep) > 1 and max(steep) > STEEP)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.errors import ProblemError, ShapeError
-from mbcasadi.plant.contacts import kinds_of_name
+from mbcasadi.plant.contacts import frame_index, kinds_of_name
 from mbcasadi.real_numbers import described, real_array
 from mbcasadi.unknown_names import listed_names, unknown_name
 
@@ -24,9 +24,9 @@ def movable_body(model: mujoco.MjModel, name: str) -> int:
     """
     if not isinstance(name, str):
         raise ProblemError(f"the name of a body is {described(name)}; expected a text")
-    body = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_BODY, name)
+    body = frame_index(model, name, "body")
     if body >= 0 and model.body_weldid[body] != WORLD:
-        return int(body)
+        return body
     bodies = [model.body(i) for i in range(model.nbody) if model.body_weldid[i] != WORLD]
     names = [each.name for each in bodies if each.name]
     if body >= 0:

@@ -73,18 +73,27 @@ def find_frame(model: mujoco.MjModel, name: str, kind: FrameKind) -> ContactFram
     Raises:
         UnknownNameError: no such frame; the message lists the valid names.
     """
-    index = mujoco.mj_name2id(model, _KINDS[kind], name)
+    index = frame_index(model, name, kind)
     if index < 0:
-        count = {"site": model.nsite, "geom": model.ngeom, "body": model.nbody}[kind]
-        valid = [mujoco.mj_id2name(model, _KINDS[kind], i) for i in range(count)]
-        raise unknown_name(
-            kind, name, [each for each in valid if each], elsewhere=kinds_of_name(model, name)
-        )
+        valid = [each for each in _names(model, kind) if each]
+        raise unknown_name(kind, name, valid, elsewhere=kinds_of_name(model, name))
     if kind == "site":
         return ContactFrame(name, int(model.site_bodyid[index]), site=index)
     if kind == "geom":
         return ContactFrame(name, int(model.geom_bodyid[index]), geom=index)
     return ContactFrame(name, index)
+
+
+def frame_index(model: mujoco.MjModel, name: str, kind: FrameKind) -> int:
+    """Return the index of a frame, -1 without one; a nameless one is called `<kind><index>`."""
+    index = int(mujoco.mj_name2id(model, _KINDS[kind], name))
+    nameless = [f"{kind}{k}" for k, each in enumerate(_names(model, kind)) if not each]
+    return int(name.removeprefix(kind)) if index < 0 and name in nameless else index
+
+
+def _names(model: mujoco.MjModel, kind: FrameKind) -> list[str | None]:
+    count = {"site": model.nsite, "geom": model.ngeom, "body": model.nbody}[kind]
+    return [mujoco.mj_id2name(model, _KINDS[kind], i) for i in range(count)]
 
 
 def kinds_of_name(model: mujoco.MjModel, name: str) -> dict[str, tuple[str, ...]]:

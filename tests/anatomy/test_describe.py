@@ -98,6 +98,23 @@ def test_three_fingers_are_a_hand_and_two_a_gripper_with_or_without_a_wrist():
     assert robot(fixed.replace("</worldbody>", ball + "</worldbody>")).objects == ("ball",)
 
 
+def test_two_long_limbs_on_a_fixed_base_are_arms_beside_a_head():
+    def limb(name, count, y):
+        inner = ""
+        for k in reversed(range(count)):
+            place = f"0 {y} 0" if k == 0 else "0 0 .2"
+            joint = f'<joint name="{name}{k}" axis="{k % 2} {1 - k % 2} 0"/>'
+            inner = f'<body pos="{place}">{joint}<geom size=".05" pos="0 0 .2"/>{inner}</body>'
+        return inner, "".join(f'<motor joint="{name}{k}"/>' for k in range(count))
+
+    for joints, roles in ((5, ["head", "arm", "arm"]), (3, ["finger"] * 3)):
+        limbs = [limb("h", 1, 0), limb("r", joints, -0.3), limb("l", joints, 0.3)]
+        bodies, motors = map("".join, zip(*limbs, strict=True))
+        found = robot(HAND.format(wrist="", fingers=bodies, motors=motors, more=""))
+        assert [each.role for each in found.limbs] == roles
+        assert found.kind == ("bimanual" if joints == 5 else "hand")
+
+
 def test_what_is_round_about_an_endless_hinge_and_low_is_a_wheel():
     for shape, size, kind in (("cylinder", ".02", "wheeled base"), ("box", ".1 .02", "other")):
         wheels = "".join(

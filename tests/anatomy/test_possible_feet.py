@@ -97,6 +97,7 @@ def test_a_robot_whose_base_stands_fast_has_no_feet():
     assert feet(base="") == []
     slides = '<joint type="slide" axis="1 0 0"/><joint type="slide" axis="0 0 1"/>'
     assert feet(base=slides) == ["sole"]
+    assert feet(base=slides.replace("0 0 1", "0 1 0")) == []  # it cannot rise
 
 
 ACTUATORS = """

@@ -101,9 +101,10 @@ class Proposal:
 
     @property
     def falls(self) -> bool:
-        """Whether the base floats and has nothing to stand on."""
+        """Whether the base floats and has nothing to stand on, under gravity."""
         held = self.contacts or self.drive is not None or self.robot.base == "fixed"  # by loops
-        return self.base is not None and not held and not self.flies
+        tree = self.system.tree
+        return bool(tree and any(tree.gravity) and self.base and not (held or self.flies))
 
     @property
     def imu(self) -> tuple[str, str]:

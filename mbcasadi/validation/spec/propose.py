@@ -42,6 +42,7 @@ from mbcasadi.validation.spec.read import parse_spec
 from mbcasadi.validation.spec.script import script_of_spec
 from mbcasadi.validation.spec.springs import HeldSprings, springs_to_hold
 from mbcasadi.validation.spec.start import (
+    base_joint,
     feet_on_plane,
     joints_outside,
     onto_ground,
@@ -108,7 +109,7 @@ def propose_spec(
     try:
         facts = _facts(system, robot, ground, plant, activity, period)
     except ProblemError as error:
-        if task is not None or activity != "drive":
+        if task is not None or activity not in ("drive", "stand"):
             raise
         facts = _facts(system, robot, ground, plant, "hold", period)
         if warn is not None:
@@ -252,26 +253,32 @@ def _facts(
     authored = np.array(tree.q0 if keyframe is None else tree.keyframes[keyframe], dtype=float)
     stands = standing_pose(system, robot, authored)
     q0 = within_ranges(system, plant, stands)
-    free = next((joint for joint in tree.joints if joint.kind == "free"), None)
+    if activity in ("stand", *ON_FEET) and not any(tree.gravity):
+        raise ProblemError(
+            f"task {activity!r} of '{robot.name}', whose model has no gravity: nothing presses its "
+            'feet on the ground; expected <option gravity="0 0 -9.81"/>'
+        )
+    free, rises = base_joint(robot, system, q0)
     contacts: tuple[str, ...] = ()
-    moved, unheld = 0.0, ""
+    unheld = ""
     found: GeometryContacts | None = None
     if free is not None and activity == "drive":
-        q0[free.qpos + 2] += onto_ground(system, wheels_on_plane(robot, system, q0), q0)
-        moved = float(q0[free.qpos + 2] - authored[free.qpos + 2])
-    elif free is not None:
+        q0 += rises * onto_ground(system, wheels_on_plane(robot, system, q0), q0)
+    elif free is not None and any(tree.gravity):
         found = feet_on_plane(system, q0)
         contacts = tuple(dict.fromkeys(f"{c.geom2} on {c.geom1}" for c in found or ()))
         if found:
-            q0[free.qpos + 2] += onto_ground(system, found, q0)
+            q0 += rises * onto_ground(system, found, q0)
             q0, unheld = _at_rest(system, q0, found)
-            q0[free.qpos + 2] += onto_ground(system, found, q0)
-            moved = float(q0[free.qpos + 2] - authored[free.qpos + 2])
-    if activity in ON_FEET and not found:
+            q0 += rises * onto_ground(system, found, q0)
+    moved = float(rises @ (q0 - authored)) if found or activity == "drive" else 0.0
+    if activity in ON_FEET and not (found and robot.base == "floating"):
         raise ProblemError(
             f"task {activity!r} of '{robot.name}', which has no feet on a ground that its base "
             "could leave; expected a free joint of the base, and shapes of feet"
         )
+    scalar = (joint for joint in tree.joints if joint.kind in ("hinge", "slide"))
+    limbs = [joint.qpos for joint in scalar if free is not None and joint.body != free.body]
     loads = loads_of(robot, plant) if activity == "carry" else {}
     laden = Plant(plant.model, perturb=loads)
     tools, q0 = tool_motions(robot, laden, q0, activity)
@@ -286,7 +293,7 @@ def _facts(
         contacts=contacts,
         moved=moved,
         outside=joints_outside(system, authored),
-        bent=free is not None and not np.allclose(q0[free.qpos + 7 :], authored[free.qpos + 7 :]),
+        bent=free is not None and not np.allclose(q0[limbs], authored[limbs]),
         activity=activity,
         unheld=unheld,
         loads=loads,

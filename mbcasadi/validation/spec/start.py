@@ -6,8 +6,10 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from mbcasadi.anatomy.links import standing
-from mbcasadi.anatomy.possible_feet import possible_feet
+from mbcasadi.anatomy import RobotDescription
+from mbcasadi.anatomy.links import Links, standing
+from mbcasadi.anatomy.possible_feet import STEEP, possible_feet
+from mbcasadi.description import Joint
 from mbcasadi.plant import Plant
 from mbcasadi.system import GeometryContact, GeometryContacts, System, contacts_of
 from mbcasadi.system.creep import grounds
@@ -27,6 +29,29 @@ ON_THE_STOP = 1e-6
 
 LOWER = 0.01
 """M; what is lower than the feet by more touches the ground before them."""
+
+
+def base_joint(robot: RobotDescription, system: System, q: Array) -> tuple[Joint | None, Array]:
+    """Return the joint by which a base leaves the ground, and the change of q (nq,) by 1 m up.
+
+    It is the free joint, or the slide up of a base that moves in a plane; without both that of an
+    object, if there is one.
+    """
+    tree, rises = system.tree, np.zeros(system.nq)
+    assert tree is not None
+    own = [joint for joint in tree.joints if tree.bodies[joint.body].name == robot.base_body]
+    links, idle = Links(tree, q), robot.joints.passive
+    slides = [joint for joint in own if joint.kind == "slide" and joint.name in idle]
+    if robot.base == "planar":
+        for joint in slides:
+            up = float(links.axis(joint)[2])
+            if abs(up) > STEEP:
+                rises[joint.qpos] = 1 / up
+                return joint, rises
+    free = next((joint for joint in (*own, *tree.joints) if joint.kind == "free"), None)
+    if free is not None:
+        rises[free.qpos + 2] = 1.0
+    return free, rises
 
 
 def onto_ground(system: System, feet: Sequence[GeometryContact], q: Array) -> float:

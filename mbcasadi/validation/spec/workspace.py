@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from mbcasadi.anatomy import RobotLimb, RobotTool
 from mbcasadi.plant import Plant
+from mbcasadi.plant.contacts import frame_index
 
 Array = NDArray[np.float64]
 
@@ -93,17 +94,10 @@ def workplace(plant: Plant, arm: RobotLimb, q: Array) -> Workplace:
     return best
 
 
-def _id(model: mujoco.MjModel, tool: RobotTool) -> int:
-    """Return the index of a tool's frame; bodies without a name are called by their number."""
-    kind = mujoco.mjtObj.mjOBJ_SITE if tool.kind == "site" else mujoco.mjtObj.mjOBJ_BODY
-    found = mujoco.mj_name2id(model, kind, tool.frame)
-    return found if found >= 0 else int(tool.frame.removeprefix(tool.kind))
-
-
 def place_of(model: mujoco.MjModel, data: mujoco.MjData, tool: RobotTool) -> Array:
     """Return the (3,) place of a tool, m."""
     places = data.site_xpos if tool.kind == "site" else data.xpos
-    return np.array(places[_id(model, tool)])
+    return np.array(places[frame_index(model, tool.frame, tool.kind)])
 
 
 class _Search:
@@ -120,7 +114,7 @@ class _Search:
         spans = np.c_[q[self.places] - TURN, q[self.places] + TURN]
         self.limited = limited
         self.low, self.high = np.where(limited[:, None], model.jnt_range[ids], spans).T
-        self.frame = _id(model, arm.tool)
+        self.frame = frame_index(model, arm.tool.frame, arm.tool.kind)
         self.touching = self._touching(q)
         self.J = np.zeros((3, model.nv))
 

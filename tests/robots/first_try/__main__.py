@@ -5,7 +5,7 @@ import re
 from itertools import product
 from pathlib import Path
 
-from robots.first_try.packages import COLLECTIONS, models_of
+from robots.first_try.packages import COLLECTIONS, models_of, name_of
 from robots.first_try.trials import Store, Trial, tried
 from robots.first_try.variants import VARIANTS
 from robots.models import add_argument, folder
@@ -30,10 +30,10 @@ def main() -> None:
     given = parser.parse_args()
     store = Store(given.store)
     files = models_of(given.collection) if given.collection else sorted(folder().glob("*.xml"))
-    robots = [path for path in files if re.search(given.only, path.stem)]
+    robots = [path for path in files if re.search(given.only, name_of(path))]
     print("| robot | kind | task | verdict | why | s |\n|---|---|---|---|---|---|")
     for path, task, variant in product(robots, given.task, given.variant):
-        if not store.has(path.stem, task, variant):
+        if not store.has(name_of(path), task, variant):
             store.add(tried(path, task, variant))
     chosen = [
         each

@@ -26,3 +26,8 @@ def models_of(package: str) -> list[Path]:
     root = Path(found.submodule_search_locations[0]) / COLLECTIONS[package]
     files = sorted(root.rglob("*.xml"))
     return [path for path in files if not {*path.relative_to(root).parts} & {*NO_MODEL}]
+
+
+def name_of(model: Path) -> str:
+    """Return what a robot is called: its file, or its folder where all files have one name."""
+    return model.parent.name if model.stem == "robot" else model.stem

@@ -9,6 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from mbcasadi.errors import MbcasadiError
+from robots.first_try.packages import name_of
 from robots.first_try.variants import write
 
 CONDITIONS = ("--perturb", "mass=0.1", "--delay", "1", "--quiet", "--json")
@@ -51,8 +52,8 @@ def tried(model: Path, task: str, variant: str = "") -> Trial:
         try:
             other = write(variant, model, Path(folder), known)
         except (MbcasadiError, AssertionError, OSError, ValueError) as error:
-            return Trial(model.stem, task, "", "none", str(error)[:SHOWN], 0.0, variant)
-        return replace(_tried(other, task, Path(folder)), variant=variant)
+            return Trial(name_of(model), task, "", "none", str(error)[:SHOWN], 0.0, variant)
+        return replace(_tried(other, task, Path(folder)), robot=name_of(model), variant=variant)
 
 
 def _init(model: Path, task: str, spec: Path) -> subprocess.CompletedProcess[str]:
@@ -80,7 +81,7 @@ def _tried(model: Path, task: str, folder: Path) -> Trial:
     ]
     verdict = "passed" if done.returncode == 0 else "failed"
     why = "; ".join(missed)[:SHOWN]
-    return Trial(model.stem, task, kind, verdict, why, seconds)
+    return Trial(name_of(model), task, kind, verdict, why, seconds)
 
 
 def _run(*words: str) -> subprocess.CompletedProcess[str]:
@@ -94,7 +95,7 @@ def _run(*words: str) -> subprocess.CompletedProcess[str]:
 def _trial(model: Path, task: str, kind: str, verdict: str, text: str, start: float) -> Trial:
     lines = [line.strip() for line in text.strip().splitlines() if not line.startswith("warning")]
     why = " ".join(lines)[-SHOWN:]
-    return Trial(model.stem, task, kind, verdict, why, time.perf_counter() - start)
+    return Trial(name_of(model), task, kind, verdict, why, time.perf_counter() - start)
 
 
 def _kind(text: str) -> str:

@@ -24,16 +24,17 @@ ON_KNEES = """<mujoco><worldbody><geom name="floor" type="plane" size="1 1 .1"/>
 <body name="trunk" pos="0 0 1"><freejoint/>
 <geom name="belly" type="box" size=".1 .1 .1" pos="0 0 -.5"/>
 {legs}</body></worldbody><actuator>{motors}</actuator></mujoco>"""
+NO_WEIGHT = '<option gravity="0 0 0"/><worldbody>'
 LEG = """<body pos="{x} {y} 0"><joint name="hip{k}" axis="0 1 0"/><geom size=".03" pos="0 0 -.1"/>
 <body pos="0 0 -.2"><joint name="knee{k}" axis="0 1 0"/>
 <geom name="toe{k}" size=".03" pos="0 0 -.2"/></body></body>"""
 
 
-def written(tmp_path, xml):
+def written(tmp_path, xml, task=None):
     """Return the model's file, the text of the controller, and the warnings."""
     model, warnings = tmp_path / "model.xml", []
     model.write_text(xml)
-    return model, propose_spec(model, warn=warnings.append), warnings
+    return model, propose_spec(model, task=task, warn=warnings.append), warnings
 
 
 def passes(tmp_path, model, text):
@@ -78,11 +79,34 @@ def test_feet_are_lowest_and_a_robot_without_them_is_told_so(tmp_path):
     motors = "".join(f'<motor joint="{j}{k}"/>' for k in range(3) for j in ("hip", "knee"))
     _, text, warnings = written(tmp_path, ON_KNEES.format(legs=legs, motors=motors))
     assert "[[contact]]" not in text
+    assert '"plant.height" = 0.6' in text  # it does not pass, though its joints keep their posture
     assert "What is lowest at the start is no foot" in warnings[0]
     raised = ON_KNEES.replace("0 0 -.5", "0 0 0").format(legs=legs, motors=motors)
     _, text, warnings = written(tmp_path, raised)
     assert text.count("[[contact]]") == 3
     assert not warnings
+
+
+PLANAR = """<mujoco><worldbody><geom name="floor" type="plane" size="9 9 .1"/>
+<body name="trunk" pos="0 0 1"><joint name="z" type="slide" axis="0 0 -1"/>
+<joint name="x" type="slide" axis="1 0 0"/><joint name="lean" axis="0 1 0"/>
+<geom type="box" size=".3 .1 .1"/>{legs}</body></worldbody><actuator>{motors}</actuator></mujoco>"""
+BENT = LEG.replace("<body pos", '<body euler="0 {turn} 0" pos', 1).replace(
+    'pos="0 0 -.2"><', 'pos="0 0 -.2" euler="0 {back} 0"><'
+)
+
+
+def test_a_base_that_moves_in_a_plane_stands_on_its_feet(tmp_path):
+    """It begins 0.6 m above the floor, and z points down."""
+    legs = [
+        BENT.format(k=k, x=x, y=0, turn=-150 * x, back=300 * x) for k, x in enumerate((-0.2, 0.2))
+    ]
+    motors = "".join(f'<motor joint="{j}{k}"/>' for k in range(2) for j in ("hip", "knee"))
+    model, text, warnings = written(tmp_path, PLANAR.format(legs="".join(legs), motors=motors))
+    assert not warnings
+    assert tomllib.loads(text)["start"]["q"][0] == pytest.approx(0.62, abs=0.05)
+    assert text.count("[[contact]]") == 2
+    assert passes(tmp_path, model, text)
 
 
 def test_a_model_without_actuators_is_refused_before_anything_is_written(tmp_path):
@@ -150,8 +174,11 @@ def test_tasks_are_those_of_the_kind_of_robot(tmp_path):
         propose_spec(mb.models.path("scara"), task="stand")
     with pytest.raises(ProblemError, match=r"'juggle'; expected one of hold, stand"):
         propose_spec(mb.models.path("scara"), task="juggle")
+    biped = mb.models.path("planar_biped")
     with pytest.raises(ProblemError, match="'squat' of 'planar_biped', which has no feet on a gro"):
-        propose_spec(mb.models.path("planar_biped"), task="squat")
+        propose_spec(biped, task="squat")
+    with pytest.raises(ProblemError, match="no gravity: nothing presses its feet on the ground"):
+        _ = written(tmp_path, biped.read_text().replace("<worldbody>", NO_WEIGHT, 1), "stand")
     with pytest.raises(
         ProblemError, match=r"whole-body MPC of .*an arm; expected a robot with legs"
     ):
