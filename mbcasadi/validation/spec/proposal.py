@@ -27,6 +27,7 @@ LAG = 5e-3  # s, of usual motors with their current loop
 POSTURE_WEIGHT = 1e-3  # beside the task of a base or tool
 BEYOND_REACH = 1e-2  # the same, where a tool cannot follow: an outstretched arm does not whip
 ROUNDING = 1e-9  # of a number of periods
+ASIDE = 0.05  # of the weight, of a push that a balance stands
 LISTED = 12  # names of a kind in a comment
 FALLS = "The base floats, and no foot can touch a plane of the world: this robot falls."
 
@@ -49,6 +50,7 @@ class Proposal:
         hold: what its fingers hold, or None.
         balance: how it lifts its feet, or None.
         driven: hinges and slides that actuators drive.
+        loose: joints of limbs on the world that nothing drives, which the others balance.
         springs: stiff ones, which the law holds.
         gains, period, rigid, timestep: of controller and plant, s; None for the model's own step.
     """
@@ -72,6 +74,7 @@ class Proposal:
     hold: Hold | None
     balance: Balance | None
     driven: tuple[str, ...]
+    loose: tuple[str, ...]
     springs: HeldSprings
     gains: ProposedGains
     period: float
@@ -178,6 +181,23 @@ class Proposal:
         return DEPTH * float(np.mean([leg.length for leg in self.robot.limbs_of("leg")]))
 
     @property
+    def control_weights(self) -> list[float]:
+        """1 over the squares of the largest controls, or of 1."""
+        largest = np.abs(self.system.limits.ctrl).max(axis=1)
+        return [float(1 / u**2) if 0 < u < np.inf else 1.0 for u in largest]
+
+    @property
+    def aside(self) -> tuple[float, float, float]:
+        """Force (3,), N, along x or y, that moves the pushed body most: `ASIDE` of the weight."""
+        tree = self.system.tree
+        assert tree is not None
+        frame = self.system.frame(self.pushed, "body")
+        moves = np.linalg.norm(np.array(frame.jacobian(self.q0))[:2], axis=1)
+        weight = sum(body.mass for body in tree.bodies) * float(np.linalg.norm(tree.gravity))
+        along = np.eye(3)[int(np.argmax(moves))] * ASIDE * weight
+        return float(along[0]), float(along[1]), 0.0
+
+    @property
     def rubs(self) -> bool:
         """Whether driven joints have dry friction, and tools or bases follow a path."""
         tree = self.system.tree
@@ -192,6 +212,7 @@ class Proposal:
     def text(self, model: str) -> str:
         """Return the file."""
         own = {"walking": self.walk, "driving": self.drive, "grasping": self.hold}
+        own["balancing"] = self.loose or None
         name = next((name for name, part in own.items() if part is not None), "proposed")
         values = {
             "it": self,

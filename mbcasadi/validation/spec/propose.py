@@ -164,6 +164,7 @@ def _grasping(model: Path, system: System, robot: RobotDescription) -> Proposal:
             hold=hold,
             balance=None,
             driven=_driven(held),
+            loose=(),
             springs=HeldSprings(),
             gains=gains_for(_period(plant), HeldSprings()),
             period=_period(plant),
@@ -303,6 +304,7 @@ def _facts(
         walk=_walk(system, robot, plant, q0, found) if found and activity in WALKS else None,
         drive=drive_of(robot, system, q0) if activity == "drive" else None,
         driven=_driven(system),
+        loose=_loose(robot) if activity == "hold" else (),
         springs=springs,
         gains=gains_for(period, springs),
         period=period,
@@ -327,6 +329,14 @@ def _walk(
     rolling = {geom.name for geom in system.tree.geoms if geom.kind in ROUND}
     rotation = np.array(system.frame(robot.base_body, "body").pose(q)[1])
     return walk_of(robot, [*contacts_of_plan(feet, rolling)], rotation, plant.timestep)
+
+
+def _loose(robot: RobotDescription) -> tuple[str, ...]:
+    """Return the joints of a limb on the world that nothing drives, if it is no arm."""
+    if robot.kind != "other" or robot.base != "fixed":
+        return ()
+    names = [name for limb in robot.limbs for name in limb.joints]
+    return tuple(name for name in names if name in robot.joints.passive)
 
 
 def _driven(system: System) -> tuple[str, ...]:

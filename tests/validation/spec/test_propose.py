@@ -109,6 +109,20 @@ def test_a_base_that_moves_in_a_plane_stands_on_its_feet(tmp_path):
     assert passes(tmp_path, model, text)
 
 
+POLE = """<mujoco><option timestep=".004"/><worldbody><body><joint name="x" type="slide"
+axis="1 0 0"/><geom size=".1" mass="1"/><body><joint name="hinge" axis="0 1 0"/>
+<geom type="capsule" fromto="0 0 0 0 0 .5" size=".02" mass=".1"/></body></body></worldbody>
+<actuator><motor joint="x" ctrlrange="-1 1" ctrllimited="true" gear="10"/></actuator></mujoco>"""
+
+
+def test_joints_that_nothing_drives_are_balanced_by_the_others(tmp_path):
+    """By symmetry a pole stands a while without that: a push tells."""
+    path, text, _ = written(tmp_path, POLE)
+    assert tomllib.loads(text)["type"] == "lqr"
+    assert "[[validation.push]]" in text
+    assert passes(tmp_path, path, text)
+
+
 def test_a_model_without_actuators_is_refused_before_anything_is_written(tmp_path):
     with pytest.raises(ProblemError, match=r"no actuator.*add <actuator>"):
         written(tmp_path, STIFF.split("<actuator>")[0] + "</mujoco>")
