@@ -212,8 +212,9 @@ class Proposal:
     def text(self, model: str) -> str:
         """Return the file."""
         own = {"walking": self.walk, "driving": self.drive, "grasping": self.hold}
-        own["balancing"] = self.loose or None
-        name = next((name for name, part in own.items() if part is not None), "proposed")
+        made = {name: part is not None for name, part in own.items()}
+        made["balancing"] = bool(self.loose)
+        name = next((name for name, this in made.items() if this), "proposed")
         values = {
             "it": self,
             "model": model,
