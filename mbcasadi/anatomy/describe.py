@@ -26,6 +26,7 @@ from mbcasadi.errors import ProblemError
 from mbcasadi.shapes import column
 from mbcasadi.system import System
 from mbcasadi.system.joint_roles import JointRoles
+from mbcasadi.system.ranges import position_ranges
 
 Array = NDArray[np.float64]
 
@@ -48,7 +49,8 @@ def describe(system: System, q: ArrayLike | None = None) -> RobotDescription:
 
     Args:
         system: read from a model.
-        q: (nq,) pose in which it stands; by default the first key frame, else the authored one.
+        q: (nq,) pose in which it stands; by default the first key frame, else the authored one,
+            joints inside their ranges.
 
     Raises:
         ProblemError: a system that is given by equations.
@@ -60,7 +62,8 @@ def describe(system: System, q: ArrayLike | None = None) -> RobotDescription:
             f"'{system.name}' is given by equations; expected a system of `mb.read_mjcf`"
         )
     keyframe = next(iter(tree.keyframes), None) if q is None else None
-    default = tree.q0 if keyframe is None else tree.keyframes[keyframe]
+    known = tree.q0 if keyframe is None else tree.keyframes[keyframe]
+    default = np.clip(known, *position_ranges(system))
     pose = column("q", default if q is None else q, system.nq)
     return _Reading(system, Links(tree, pose)).description(keyframe)
 

@@ -6,7 +6,7 @@ drive.
 """
 
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import ceil
 from pathlib import Path
@@ -20,7 +20,7 @@ from mbcasadi.argument_kinds import checked
 from mbcasadi.control.regulators import equilibrium
 from mbcasadi.errors import AssemblyError, ProblemError, SimulationError
 from mbcasadi.plant import Ground, Plant, Source, with_ground, with_object
-from mbcasadi.system import GeometryContacts, System, read_mjcf
+from mbcasadi.system import GeometryContact, System, read_mjcf
 from mbcasadi.system.geom_pairs import is_static
 from mbcasadi.system.missing_ground import HOW_TO_GET_A_FLOOR
 from mbcasadi.validation.run import PlantFactory, fitted_to_plant
@@ -262,12 +262,11 @@ def _facts(
     free, rises = base_joint(robot, system, q0)
     contacts: tuple[str, ...] = ()
     unheld = ""
-    found: GeometryContacts | None = None
+    found: tuple[GeometryContact, ...] = ()
     if free is not None and activity == "drive":
         q0 += rises * onto_ground(system, wheels_on_plane(robot, system, q0), q0)
     elif free is not None and any(tree.gravity):
-        found = feet_on_plane(system, q0)
-        contacts = tuple(dict.fromkeys(f"{c.geom2} on {c.geom1}" for c in found or ()))
+        found, contacts = feet_on_plane(system, q0)
         if found:
             q0 += rises * onto_ground(system, found, q0)
             q0, unheld = _at_rest(system, q0, found)
@@ -312,7 +311,7 @@ def _facts(
     )
 
 
-def _at_rest(system: System, q: Array, feet: GeometryContacts) -> tuple[Array, str]:
+def _at_rest(system: System, q: Array, feet: Sequence[GeometryContact]) -> tuple[Array, str]:
     """Return the pose nearest to q that actuators hold on the feet, and why there is none."""
     try:
         contacts = [contact.as_contact() for contact in feet]
@@ -322,7 +321,7 @@ def _at_rest(system: System, q: Array, feet: GeometryContacts) -> tuple[Array, s
 
 
 def _walk(
-    system: System, robot: RobotDescription, plant: Plant, q: Array, feet: GeometryContacts
+    system: System, robot: RobotDescription, plant: Plant, q: Array, feet: Sequence[GeometryContact]
 ) -> Walk:
     """Return gait and command of a robot that stands at q on these contacts."""
     assert system.tree is not None

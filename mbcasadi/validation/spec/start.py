@@ -7,11 +7,12 @@ import scipy
 from numpy.typing import NDArray
 
 from mbcasadi.anatomy import RobotDescription
+from mbcasadi.anatomy.feet import LEVEL
 from mbcasadi.anatomy.links import Links, standing
 from mbcasadi.anatomy.possible_feet import STEEP, possible_feet
 from mbcasadi.description import Joint
 from mbcasadi.plant import Plant
-from mbcasadi.system import GeometryContact, GeometryContacts, System, contacts_of
+from mbcasadi.system import GeometryContact, System, contacts_of
 from mbcasadi.system.creep import grounds
 from mbcasadi.system.natural_sizes import model_length
 from mbcasadi.system.ranges import position_ranges
@@ -115,22 +116,32 @@ def within_ranges(system: System, plant: Plant, q: Array) -> Array:
     return inside
 
 
-def feet_on_plane(system: System, q0: Array) -> GeometryContacts | None:
-    """Return the contacts of the possible feet with a plane of the world, if there is one.
+def feet_on_plane(system: System, q0: Array) -> tuple[tuple[GeometryContact, ...], tuple[str, ...]]:
+    """Return the contacts of the possible feet with a plane of the world, and their names.
 
-    None too where other geoms are lower than all feet: what the robot stands on is not among them.
+    Those of a foot that are higher than its lowest one do not count, as the other end of a capsule
+    that stands on one. There are none where other geoms are lower than all feet: what the robot
+    stands on is not among them.
     """
     assert system.tree is not None
     feet = [foot.geom for foot in possible_feet(standing(system.tree))]
     planes = [geom.name for geom in system.tree.geoms if geom.kind == "plane"]
     if not feet or not planes:
-        return None
-    found = contacts_of(system, ground=planes[0], geoms=feet, q=q0)
-    gaps = {contact.name: float(contact.gap(q0)[0]) for contact in found}
-    above = min(gaps.values(), default=0.0)
-    lower = [
-        contact
-        for contact in contacts_of(system, ground=planes[0], q=q0)
-        if contact.name not in gaps and float(contact.gap(q0)[0]) < above - LOWER
-    ]
-    return None if lower else found
+        return (), ()
+    every = contacts_of(system, ground=planes[0], q=q0)
+    gaps = {contact.name: float(contact.gap(q0)[0]) for contact in every}
+    found = [contact for contact in every if contact.geom2 in feet]
+    above = min((gaps[contact.name] for contact in found), default=0.0)
+    if any(gaps[each.name] < above - LOWER for each in every if each not in found):
+        return (), ()
+    stand: list[GeometryContact] = []
+    names: list[str] = []
+    for geom in dict.fromkeys(contact.geom2 for contact in found):
+        own = [contact for contact in found if contact.geom2 == geom]
+        lowest = min(gaps[contact.name] for contact in own)
+        level = lowest + LEVEL * model_length(system.tree)
+        low = [contact for contact in own if gaps[contact.name] <= level]
+        stand += low
+        whole = f"{geom} on {planes[0]}"
+        names += [whole] if low == own else [contact.name for contact in low]
+    return tuple(stand), tuple(names)

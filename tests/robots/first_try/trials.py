@@ -9,12 +9,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from mbcasadi.errors import MbcasadiError
+from mbcasadi.validation.spec.proposal import FALLS
 from robots.first_try.packages import name_of
 from robots.first_try.variants import write
 
 CONDITIONS = ("--perturb", "mass=0.1", "--delay", "1", "--quiet", "--json")
 LONGEST = 600.0  # s, of one command
-SHOWN = 160  # characters of a message
+SHOWN = 240  # characters of a message
+WARNS = "warning: "  # begins what `init` says of a file that it writes
 
 
 @dataclass(frozen=True)
@@ -25,9 +27,9 @@ class Trial:
         robot: name of its file.
         task: of `init`.
         kind: of the robot, as `describe` has it.
-        verdict: "passed", "failed", "refused" by `init`, "error" of `validate`; "none" where the
-            robot has no such variant.
-        why: criteria that were missed, or the message.
+        verdict: "passed", "failed", "refused" by `init`, also where it says that the robot falls,
+            "error" of `validate`; "none" where the robot has no such variant.
+        why: criteria that were missed and what `init` warned of, or the message.
         seconds: from the file to the verdict.
         variant: of the model; "" for the file itself.
     """
@@ -70,6 +72,10 @@ def _tried(model: Path, task: str, folder: Path, fast: bool) -> Trial:
     if made.returncode:
         return _trial(model, task, "", "refused", made.stderr, start)
     kind = _kind(spec.read_text())
+    lines = [line for line in made.stderr.splitlines() if line.startswith(WARNS)]
+    warned = [line.removeprefix(WARNS) for line in lines]
+    if FALLS in made.stderr:
+        return _trial(model, task, kind, "refused", " ".join(warned), start)
     done = _run(
         "validate", str(model), "-c", str(spec), *CONDITIONS, *(("--fast",) if fast else ())
     )
@@ -78,14 +84,18 @@ def _tried(model: Path, task: str, folder: Path, fast: bool) -> Trial:
         return _trial(model, task, kind, "error", done.stderr, start)
     report = json.loads(done.stdout)
     missed = [
-        f"{each['metric']} {each['value']:.3g}, limit {each['limit']:.3g}"
+        f"{each['metric']} {_number(each['value'])}, limit {_number(each['limit'])}"
         for run in report["runs"]
         for each in run["criteria"]
         if not each["passed"]
     ]
     verdict = "passed" if done.returncode == 0 else "failed"
-    why = "; ".join(missed)[:SHOWN]
+    why = "; ".join([*missed, *warned] if missed else [])[:SHOWN]
     return Trial(name_of(model), task, kind, verdict, why, seconds)
+
+
+def _number(value: float | None) -> str:
+    return "none" if value is None else f"{value:.3g}"
 
 
 def _run(*words: str) -> subprocess.CompletedProcess[str]:
@@ -97,7 +107,7 @@ def _run(*words: str) -> subprocess.CompletedProcess[str]:
 
 
 def _trial(model: Path, task: str, kind: str, verdict: str, text: str, start: float) -> Trial:
-    lines = [line.strip() for line in text.strip().splitlines() if not line.startswith("warning")]
+    lines = [line.strip() for line in text.strip().splitlines() if not line.startswith(WARNS)]
     why = " ".join(lines)[-SHOWN:]
     return Trial(name_of(model), task, kind, verdict, why, time.perf_counter() - start)
 

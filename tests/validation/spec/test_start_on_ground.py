@@ -39,7 +39,7 @@ def test_feet_start_where_mujocos_ground_carries_the_weight(
     system = mb.read_mjcf(model)
     q = np.array(system.tree.q0)
     q[2] = height
-    q[2] += onto_ground(system, feet_on_plane(system, q), q)
+    q[2] += onto_ground(system, feet_on_plane(system, q)[0], q)
     data = mujoco.MjData(model)
     data.qpos[:] = q
     mujoco.mj_fwdPosition(model, data)
@@ -50,3 +50,19 @@ def test_feet_start_where_mujocos_ground_carries_the_weight(
     weight = 9.81 * model.body_mass.sum()
     assert len(forces) == 4
     assert forces[:, 0].sum() == pytest.approx(weight, rel=1e-6)
+
+
+@pytest.mark.parametrize(("lean", "points"), [(0, 1), (30, 1), (90, 2)])
+def test_of_a_foot_the_points_count_that_are_low(lean, points):
+    """A capsule has two points, and stands on one end, or lies on both."""
+    legs = LEG.format(k=0, x=0, y=0).replace('size=".02"', 'type="capsule" size=".02 .1" {}')
+    system = mb.read_mjcf(
+        TABLE.format(
+            legs=legs.format(f'euler="{lean} 0 0"'),
+            **{"cone": "elliptic", "ratio": 1, "mu": 1, "time": 0.02, "soft": STIFF, "margin": 0},
+        )
+    )
+    contacts, names = feet_on_plane(system, np.array(system.tree.q0))
+    assert len(contacts) == points
+    whole = "foot0 on floor"
+    assert names == ((whole,) if points == 2 else (contacts[0].name,))
