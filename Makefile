@@ -1,4 +1,4 @@
-.PHONY: check format quick test targets docs imports campaign peers
+.PHONY: check format quick test all targets docs imports campaign peers
 
 check:  ## format, lint, types, import boundaries, spelling
 	python -m ruff format --check .
@@ -16,6 +16,9 @@ quick:  ## tests that a change touches, the shortest first, for a minute
 
 test:
 	python -m pytest -n 2
+
+all:  ## the long tests too, and all cases
+	python -m pytest -n 2 --all
 
 targets:  ## exports for other processors and systems; a tool that is missing is a failure
 	MBCASADI_TARGETS=1 python -m pytest tests/targets

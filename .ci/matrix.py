@@ -34,7 +34,7 @@ def tests(session: nox.Session, mujoco: str) -> None:
     session.install(
         "--no-deps", "dm_control"
     )  # its models; what it needs has no wheels from 3.13 on
-    session.run("python", "-m", "pytest", "-n", WORKERS, *session.posargs)
+    session.run("python", "-m", "pytest", "-n", WORKERS, "--all", *session.posargs)
 
 
 @nox.session(python=PYTHONS)

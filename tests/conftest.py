@@ -12,6 +12,12 @@ few are recorded for the example program, runs that fail are repeated to find ou
 `tests/validation/run` and on the pages that print it only, and campaigns start processes of their
 own in `tests/validation/campaigns` only.
 
+    python -m pytest -n 2 --all
+
+runs the tests that are marked `long` too, closed loops of many seconds and whole programs whose
+parts have tests of their own, and all cases of tests with the mark `every(n)`, of which the first
+and every n-th after it run otherwise. A test that is named runs whatever its mark.
+
     make quick
 
 runs the tests that a change touches, by pytest-testmon, the shortest first, and starts none after
@@ -28,6 +34,7 @@ import os
 import shlex
 import tempfile
 import time
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -63,8 +70,19 @@ CLOCK = {"start": time.monotonic()}  # of the tests, once they are collected
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the time after which no test starts."""
+    """Add which tests run, and the time after which none starts."""
     parser.addoption("--budget", type=float, default=math.inf, help="start no test after SECONDS")
+    text = "run also long tests, and all cases of those of which every n-th runs"
+    parser.addoption("--all", action="store_true", help=text)
+
+
+def _is_left_out(item: pytest.Item, counts: Counter[str]) -> bool:
+    """Whether a test runs with `--all` only; `counts` are those of the cases so far."""
+    name = item.nodeid.split("[")[0]
+    counts[name] += 1
+    every = item.get_closest_marker("every")
+    is_between = every is not None and (counts[name] - 1) % every.args[0] != 0
+    return is_between or item.get_closest_marker("long") is not None
 
 
 def _is_over(config: pytest.Config) -> bool:
@@ -117,6 +135,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
     Where the time is limited they are the last.
     """
+    if not config.getoption("--all") and not any("::" in word for word in config.args):
+        counts = Counter[str]()
+        left_out = [item for item in items if _is_left_out(item, counts)]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in {*left_out}]
     limited = math.isfinite(config.getoption("budget"))
     items.sort(key=lambda item: (item.path.parent.name in LONG) == limited)
 

@@ -52,8 +52,8 @@ class Trial:
             the controller the plant's own q and v.
 
     Raises:
-        ProblemError: a reference although an outer law computes it, or a delay that is no whole
-            number of ticks.
+        ProblemError: a reference although an outer law computes it, a delay that is no whole
+            number of ticks, or a push that starts after the run.
     """
 
     duration: float
@@ -77,6 +77,12 @@ class Trial:
             raise ProblemError(
                 "an outer law computes the reference; give reference or outer, not both"
             )
+        for push in self.pushes:
+            if push.start >= self.duration:
+                raise ProblemError(
+                    f"the push {push} would start after the run, which lasts {self.duration:g} s; "
+                    "expected start < duration"
+                )
 
     @property
     def pushes(self) -> tuple[Push, ...]:

@@ -196,7 +196,10 @@ def absent_peers(rows):
     return {row["peer"].split(" (absent")[0] for row in rows if "absent" in row["peer"]}
 
 
-@pytest.mark.parametrize("suite", suites.SUITES)
+@pytest.mark.parametrize(
+    "suite",
+    [pytest.param(x, marks=pytest.mark.long) if x in PEERS else x for x in suites.SUITES],
+)
 def test_without_peers_each_is_named_as_absent_and_the_rest_is_printed(suite, small, no_peers):
     rows, settings = run(suite)
     assert absent_peers(rows) == PEERS.get(suite, set())

@@ -19,6 +19,7 @@ def case(request, tmp_path_factory):
     return request.param, posed, export_c(posed.law, folder / "c").load()
 
 
+@pytest.mark.every(3)
 def test_no_answer_is_wrong_and_none_is_refused(case):
     name, posed, loaded = case
     tally = judged(name, posed, loaded, TICKS)
@@ -49,6 +50,7 @@ def test_the_judge_sees_other_controls_and_false_claims(case):
     assert judge.verdict(given | {"q": np.nan * z[:nq]}, [u, z_next, 0]).word == "wrong"
 
 
+@pytest.mark.long
 def test_ipopt_lowers_no_converged_plan():
     settled = [row for row in rows(PROBLEMS["swing_up"](), 4) if row.ticks]
     assert len(settled) >= 3

@@ -111,6 +111,7 @@ def run(project_and_folder, *flags):
     return [int(count) for count in process.stdout.split()]
 
 
+@pytest.mark.long
 def test_it_allocates_nothing_stays_bounded_and_is_clean_whatever_comes_in(project_and_folder):
     sanitizers = "-fsanitize=address,undefined,float-cast-overflow"
     counts = run(project_and_folder, "-O0", "-g", sanitizers, "-fno-sanitize-recover=all")

@@ -72,6 +72,7 @@ def run(project, name, file):
     ("name", "real"),
     [*((name, "double") for name in NAMES), ("law", "float"), ("two phases", "float")],
 )
+@pytest.mark.every(2)
 def test_the_same_library_computes_the_same_bits(logged, name, real):
     project, file = logged(name, real)
     result = project.replay(file)

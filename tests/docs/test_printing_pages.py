@@ -41,7 +41,16 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.mark.parametrize(("page", "count"), PAGES.items())
+LONG = {"guides/estimation.md"}
+
+
+@pytest.mark.parametrize(
+    ("page", "count"),
+    [
+        pytest.param(page, count, marks=pytest.mark.long if page in LONG else ())
+        for page, count in PAGES.items()
+    ],
+)
 def test_the_code_of_the_page_prints_what_it_says(page, count):
     assert_prints_what_it_says(page, count)
 
@@ -63,6 +72,7 @@ def test_the_plan_of_the_page_on_whole_bodies_is_the_one_shown():
     )
 
 
+@pytest.mark.long
 def test_the_campaign_of_the_page_is_in_its_file():
     assert_prints_what_it_says("guides/campaigns.md", 3)
     assert len(mb.validation.open_campaign("runs.sqlite").outcomes) == 16
@@ -89,6 +99,7 @@ def test_a_program_runs_the_file_that_init_writes(folder):
     assert names["report"].runs[0].recording.t[-1] > 0.49
 
 
+@pytest.mark.long
 def test_the_delay_of_the_page_on_validation_costs_what_its_text_says():
     names = assert_prints_what_it_says("guides/validate.md", 12)
     costs = names["run"].what_if.rows

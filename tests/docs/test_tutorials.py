@@ -74,6 +74,7 @@ def test_the_arm_presses_with_its_force(run):
     assert np.abs(names["force"][names["late"]] - 50.0).max() < 1.0  # N
 
 
+@pytest.mark.long
 def test_a_campaign_finds_the_mass_and_an_observer_mends_it(run):
     names = run(7)
     assert 0 < sum(outcome.passed for outcome in names["result"].outcomes) < 16
@@ -82,6 +83,7 @@ def test_a_campaign_finds_the_mass_and_an_observer_mends_it(run):
     assert all(outcome.passed for outcome in names["again"].outcomes)
 
 
+@pytest.mark.long
 def test_a_quadruped_trots_by_plans_of_its_whole_body(run):
     names = run(8)
     record, full = names["run"], names["full"]

@@ -120,6 +120,7 @@ def hostile(rng, k, y, u, size):
 
 
 @pytest.mark.parametrize("real", ["double", "float"])
+@pytest.mark.every(2)
 def test_hostile_ticks_leave_a_sound_filter_that_recovers(filter_, in_c, real):
     call, world, rng, z = in_c[real], World(1), np.random.default_rng(2), filter_.z0
     statuses = set()

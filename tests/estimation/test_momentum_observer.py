@@ -142,6 +142,7 @@ def alarms(name, gain, alpha, ticks, force):
         ("bricard", 0.2, 700.0, 1e-6),
     ],
 )
+@pytest.mark.every(2)
 def test_false_alarms_are_as_frequent_as_stated(name, alpha, gain, force):
     spacing = int(np.ceil(8 / (gain * 1e-3)))  # ticks after which residuals forget each other
     samples = alarms(name, gain, alpha, 2000 * spacing, force)[spacing::spacing]

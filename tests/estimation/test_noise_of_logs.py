@@ -139,6 +139,7 @@ def test_a_rejected_sample_counts_as_if_at_its_gate_and_a_missing_one_not_at_all
     assert last["missing"] != last["far"]
 
 
+@pytest.mark.long
 def test_the_noise_of_a_log_is_found_within_what_it_says(drawn):
     found = fit_noise(
         lambda force, encoder: two_masses(force, encoder), drawn, {"force": 0.2, "encoder": 1e-2}

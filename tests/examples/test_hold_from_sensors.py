@@ -1,9 +1,11 @@
 """A quadruped sways by C that is told what its sensors read."""
 
 import numpy as np
+import pytest
 from support.examples import shown
 
 
+@pytest.mark.long
 def test_the_trunk_follows_its_reference_by_sensors_alone(tmp_path):
     _, found = shown(45, tmp_path)
     t, off = found["t"], np.linalg.norm(found["place"] - found["reference"], axis=0)

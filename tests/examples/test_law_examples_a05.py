@@ -1,6 +1,7 @@
 """The examples of A05's control laws run, and show what their first lines promise."""
 
 import numpy as np
+import pytest
 from support.examples import EXAMPLES, example, shown
 from support.pages import assert_shows
 
@@ -22,6 +23,7 @@ def test_one_motor_turns_the_slider_crank_and_a_coarse_tolerance_keeps_its_torqu
     assert fine["ticks at a limit, %"] > coarse["ticks at a limit, %"] == 0
 
 
+@pytest.mark.long
 def test_the_arm_presses_as_it_should_with_pi_only(tmp_path):
     _, found = shown(11, tmp_path)
     alone, with_pi, diverged = found.values()

@@ -1,6 +1,7 @@
 """The examples of A10's laws run, and show what their first lines promise."""
 
 import numpy as np
+import pytest
 from support.examples import shown
 
 MARGIN = 0.02  # share of the wanted force, RMS
@@ -21,6 +22,7 @@ def test_the_error_decays_at_its_gain_and_in_mujoco_until_the_model_is_wrong(tmp
     assert "eq. 46 requires K_p > c_l c_v" in said
 
 
+@pytest.mark.long
 def test_the_force_is_right_with_feedback_and_the_path_the_same_without(tmp_path):
     _, found = shown(17, tmp_path)
     alone, fed = found["eq. 47 alone"], found["and PI"]

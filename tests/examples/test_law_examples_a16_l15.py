@@ -9,6 +9,7 @@ LEAST = [(0, 8.23), (0, 4.49), (-8.23, -4.46), (4.46, 8.23), (-4.49, 0), (-8.23,
 IN_A_SOFT_LOOP = 0.015  # N m: last digit, control held over a period, soft closure
 
 
+@pytest.mark.long
 def test_the_regulator_lifts_the_bar_where_friction_is_weak_and_does_not_where_it_is_strong(
     tmp_path,
 ):
@@ -37,6 +38,7 @@ def test_both_laws_need_the_torques_of_the_errata_in_mujoco_and_stand_errors(tmp
         assert wrong.recording.closure.max() < 1e-4  # m
 
 
+@pytest.mark.long
 def test_two_arms_take_the_bar_and_carry_it_along_its_path(tmp_path):
     names, run = shown(15, tmp_path)
     off = {row.name: row for row in run.tracking}

@@ -5,6 +5,7 @@ import pytest
 from support.examples import shown
 
 
+@pytest.mark.long
 def test_a_pushed_tool_gives_way_by_force_over_stiffness(tmp_path):
     _, found = shown(23, tmp_path)
     for run in found.values():

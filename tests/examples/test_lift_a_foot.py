@@ -1,9 +1,11 @@
 """A quadruped lifts a foot by modes of one law."""
 
 import numpy as np
+import pytest
 from support.examples import shown
 
 
+@pytest.mark.long
 def test_a_foot_is_unloaded_lifted_and_loaded_in_modes(tmp_path):
     names, found = shown(47, tmp_path)
     assert found["report"].passed

@@ -1,6 +1,7 @@
 """MPC against MuJoCo as generated C: more mass, one tick of delay, pushes."""
 
 import numpy as np
+import pytest
 from support.examples import shown
 
 TIPPED = 1.0  # rad: a pendulum that leans more has fallen
@@ -17,6 +18,7 @@ def assert_sound(run, solved=1.0):
     assert np.mean(record.status == 0) >= solved
 
 
+@pytest.mark.long
 def test_a_cart_pole_swings_up_holds_and_gets_up_again(tmp_path):
     names, runs = shown(29, tmp_path)
     assert len(runs) == 3
@@ -31,6 +33,7 @@ def test_a_cart_pole_swings_up_holds_and_gets_up_again(tmp_path):
         assert away[-1] < 5e-3
 
 
+@pytest.mark.long
 def test_a_pendulum_swings_up_on_a_four_bar_and_its_plan_alone_does_not(tmp_path):
     _, runs = shown(30, tmp_path)
     leans = {name: found["lean"] for name, found in runs.items()}
@@ -63,6 +66,7 @@ def test_a_slider_crank_keeps_its_speed_through_singular_poses(tmp_path):
     assert np.mean(np.abs(run.recording.u) == run.controller.u_max) > 0.2
 
 
+@pytest.mark.long
 def test_a_biped_that_knows_its_feet_recovers_where_others_fall(tmp_path):
     _, runs = shown(32, tmp_path)
     for name, found in runs.items():
@@ -77,6 +81,7 @@ def test_a_biped_that_knows_its_feet_recovers_where_others_fall(tmp_path):
             assert down.max() > LYING  # which way it leans then is a matter of rounding
 
 
+@pytest.mark.long
 def test_two_robots_lift_a_bar_within_torques_and_rates(tmp_path):
     names, found = shown(33, tmp_path)
     for name, busy in (("as modelled", 0.0), ("with errors", 0.1)):

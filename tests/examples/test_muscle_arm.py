@@ -1,9 +1,11 @@
 """The example of the muscle arm shows what it promises."""
 
 import numpy as np
+import pytest
 from support.examples import example
 
 
+@pytest.mark.long
 def test_an_arm_with_muscles_is_linearised_and_held_with_a_load():
     names = example(41)
     found = names["main"]()

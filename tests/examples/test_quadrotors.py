@@ -36,6 +36,7 @@ def assert_flown(found, speed, farthest):  # m/s, mm
     assert found["far"].max() < farthest
 
 
+@pytest.mark.long
 def test_a_quadrotor_of_our_own_flies_a_figure_of_eight(tmp_path):
     names, found = shown(38, tmp_path)
     assert_flown(found["as modelled"], names["SPEED"], 2.0)
@@ -54,6 +55,7 @@ def test_a_crazyflie_flies_a_figure_of_eight(capsys):
     assert "100 % solved" in capsys.readouterr().out
 
 
+@pytest.mark.long
 def test_a_quadrotor_learns_that_a_rotor_is_weak_in_wind(tmp_path):
     names, found = shown(44, tmp_path)
     late = {key: flight["far"][flight["t"] > names["SETTLED"]] for key, flight in found.items()}

@@ -7,6 +7,7 @@ from support.examples import shown
 FEET_LIFT = 0.04  # m; a swing is 0.06 m high
 
 
+@pytest.mark.long
 def test_the_quadruped_trots_turns_walks_and_recovers_from_a_push(tmp_path):
     names, done = shown(34, tmp_path)  # once: it takes longer than all that is said about it
     the_trunk_stays_up_turns_and_walks(names, done)

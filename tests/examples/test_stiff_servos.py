@@ -1,8 +1,10 @@
 """The example of stiff servos shows what it promises."""
 
+import pytest
 from support.examples import example
 
 
+@pytest.mark.long
 def test_servos_keep_to_the_circle_as_well_as_motors():
     names = example(36)
     assert "You will see" in names["__doc__"]

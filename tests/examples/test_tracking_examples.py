@@ -1,12 +1,14 @@
 """The example of laws that track a trajectory shows what it promises."""
 
 import numpy as np
+import pytest
 from support.examples import shown
 
 INSIDE = 1e-6  # solvers widen bounds by 1e-8 of their size
 CLOSED = 1e-9  # m
 
 
+@pytest.mark.long
 def test_a_flying_lap_is_tracked_better_by_laws_that_look_ahead(tmp_path):
     names, runs = shown(28, tmp_path)
     lap = runs["lap"]

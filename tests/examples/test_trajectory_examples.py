@@ -1,6 +1,7 @@
 """The examples of trajectory optimisation show what they promise."""
 
 import numpy as np
+import pytest
 from support.examples import example, shown
 
 INSIDE = 1e-6  # solvers widen bounds by 1e-8 of their size
@@ -15,6 +16,7 @@ def test_a_five_bar_falls_through_a_singularity(tmp_path):
     assert np.abs(line["u"]).max() == names["LIMIT"]
 
 
+@pytest.mark.long
 def test_a_five_bar_goes_around_a_singularity(tmp_path):
     names, around = shown(27, tmp_path)
     plan = around["plan"]
@@ -28,6 +30,7 @@ def test_a_five_bar_goes_around_a_singularity(tmp_path):
     assert around["off"][-1] < 0.005
 
 
+@pytest.mark.long
 def test_a_pendulum_swings_up_on_a_four_bar_within_the_motors_limit(capsys):
     actual = example(25)["main"]()
     assert actual["solved"]

@@ -5,6 +5,7 @@ import pytest
 from support.examples import shown
 
 
+@pytest.mark.long
 def test_the_quadruped_trots_at_its_speed_turns_and_withstands_a_push(tmp_path):
     names, done = shown(43, tmp_path)  # once: it takes longer than all that is said about it
     it_goes_as_commanded(names, done["said"])

@@ -72,6 +72,7 @@ def assert_blocks_equal(found, expected, size=0.0, tolerance=ROUNDING):
 
 
 @pytest.mark.parametrize("name", [*sorted(SOURCES), *ROBOT_NAMES])
+@pytest.mark.every(3)
 def test_derivatives_are_those_of_complex_steps_in_world_axes(name):
     m, tree = mujoco_model(source_of(name)), tree_of(source_of(name))
     m.opt.gravity[:] = tree.gravity

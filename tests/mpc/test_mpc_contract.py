@@ -42,6 +42,7 @@ def assert_safe(controller, out):
     assert np.all(np.isfinite(out["u"]) & np.isfinite(out["z_next"]).all())
 
 
+@pytest.mark.every(3)
 def test_the_c_is_the_function_on_a_walk_with_bad_input(made, program):
     (case, law), rng = made, np.random.default_rng(7)
     own, z, seen, flags = law.controller, law.controller.z0, set(), set()

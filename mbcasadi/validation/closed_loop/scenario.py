@@ -98,20 +98,15 @@ def body_forces(pushes: Iterable[Push], t: float, period: float) -> dict[str, Ar
     return forces
 
 
-def require_pushes(pushes: Sequence[Push], plant: Plant, duration: float) -> None:
-    """Raise unless pushes can act in a run.
+def require_pushes(pushes: Sequence[Push], plant: Plant) -> None:
+    """Raise unless pushes can act on a plant.
 
     Raises:
         UnknownNameError: the plant has no such body; the message lists the valid names.
-        ProblemError: a body that is fixed to the world, or a push that starts after the run.
+        ProblemError: a body that is fixed to the world.
     """
     for push in pushes:
         movable_body(plant.model, push.body)
-        if push.start >= duration:
-            raise ProblemError(
-                f"the push {push} would start after the run, which lasts {duration:g} s; expected "
-                "start < duration"
-            )
 
 
 TimeSignal = Callable[[float], ArrayLike] | ArrayLike | None

@@ -154,7 +154,7 @@ def prepare(controller: Controllable, model: Source, trial: Trial) -> Prepared:
     given = as_runnable(controller, plant, trial.period)
     plants, plant, notes = plants_for_period(plants, plant, period_of(given))
     count_of_periods("duration", trial.duration, period_of(given))
-    require_pushes(trial.pushes, plant, trial.duration)
+    require_pushes(trial.pushes, plant)
     start = initial_configuration(plant, trial.q0, options.keyframe)
     fitted = fitted_to_plant(given, plant, trial.delay)
     stay = reference_or_stay(fitted, trial.reference, plant, start, options.outer is not None)

@@ -243,6 +243,7 @@ class Interval:
 
 
 @pytest.mark.parametrize("kind", [*LAWS, *FEW])
+@pytest.mark.every(3)
 def test_its_control_is_that_of_the_law(kind):
     law, count = (LAWS | FEW)[kind](), STATES if kind in LAWS else STATES // 10
     stage = mpc.StageForces(law, position_limits="braking")

@@ -67,6 +67,7 @@ def first_control(made, N, weight, d):
 
 
 @pytest.mark.parametrize("make", [four_bar, walker])
+@pytest.mark.every(2)
 def test_a_longer_horizon_changes_nothing(make):
     made = make()
     system, q, u = made

@@ -131,6 +131,7 @@ def test_its_derivatives_are_slopes_along_tangents_of_rotations_too(problem):
             assert_slopes(problem, x, u, p)
 
 
+@pytest.mark.long
 def test_a_real_time_iteration_comes_to_the_plan_of_ipopt_and_its_c_too(problem, tmp_path):
     """The foot is in the air for a sample; its force is zero there, else in its cone."""
     p = masked(problem, AT_FOOT["foot"])

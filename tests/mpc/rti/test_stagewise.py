@@ -187,6 +187,7 @@ def project(tmp_path_factory):
 
 
 @pytest.mark.parametrize("wide", [(), ("-mavx2", "-mfma"), ("-mavx512f",)])
+@pytest.mark.every(3)
 def test_the_c_compiles_without_a_warning_for_vectors_of_any_width(project, wide, tmp_path):
     flags = ["-std=c99", "-O2", "-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter", *wide]
     command = [os.environ.get("CC", "cc"), *flags, "-c", project.source, "-o", tmp_path / "c.o"]

@@ -52,6 +52,7 @@ def held():
     return mpc.whole_body_mpc(system, N, H, feet, q0=q0, law=law), q0
 
 
+@pytest.mark.long
 def test_a_plan_begins_at_rest_with_springs_that_are_deflected(held):
     whole, q0 = held
     system, x = whole.law.system, whole.u0[: whole.plan.ocp.nx]

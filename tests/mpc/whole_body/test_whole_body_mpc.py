@@ -169,6 +169,7 @@ def test_a_report_sees_positions_and_rates_of_a_plan_at_one_time(walker):
         np.testing.assert_allclose(np.concatenate(at_one_time(whole, x)), y, atol=1e-12)
 
 
+@pytest.mark.long
 def test_the_default_cost_has_no_unit_of_length():
     """A robot twice as large, times as the root, plans torques sixteen times as large."""
     plans, velocity = [], np.array([0.2, 0.1, -0.1])
