@@ -264,6 +264,7 @@ int main(void) {
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="threads of POSIX")
+@pytest.mark.long
 def test_copies_of_another_thread_have_no_mixed_record(tmp_path):
     """Each whole record has the velocity and the sample of its own tick."""
     law = mb.control.laws.computed_torque(

@@ -91,6 +91,7 @@ def test_what_is_not_passed_is_zero_or_not_written(tmp_path):
         np.testing.assert_allclose(found, function(0, y)[wanted].nonzeros(), atol=ROUNDING)
 
 
+@pytest.mark.long
 def test_sines_are_within_two_units_in_the_last_place(tmp_path):
     rng = np.random.default_rng(1)
     multiples = np.arange(-500, 500) * (np.pi / 2)

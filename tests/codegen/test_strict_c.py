@@ -54,6 +54,7 @@ KINDS += [(name, "float") for name in BUILDERS if name != "real-time iteration"]
 
 
 @pytest.mark.parametrize(("name", "real"), KINDS)
+@pytest.mark.every(3)
 def test_strict_compilers_have_no_remark(name, real, tmp_path):
     controller, _ = BUILDERS[name]()
     data = getattr(controller, "controller", controller)
@@ -78,6 +79,7 @@ def four_bar_states(law):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="feenableexcept is of the GNU C library")
 @pytest.mark.parametrize(("name", "real"), [kind for kind in KINDS if kind[0] != "by hand"])
+@pytest.mark.every(3)
 def test_valid_input_raises_no_exception_of_the_arithmetic(name, real, tmp_path):
     """No 0/0, no root of a negative number, no overflow, in no branch that is not taken either."""
     controller, inputs = BUILDERS[name]()

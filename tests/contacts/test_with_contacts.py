@@ -109,6 +109,7 @@ def test_an_equilibrium_on_rows_is_one_on_contacts():
 
 
 @pytest.mark.parametrize("case", [quadruped, humanoid, sloped])
+@pytest.mark.every(3)
 def test_derivatives_of_the_rows_of_points_are_those_of_their_expressions(case):
     """With drift that is taken back, and with a mask; soles have fewer rows than their points."""
     system, _, contacts = case()

@@ -2,6 +2,7 @@
 
 import mujoco
 import numpy as np
+import pytest
 from support.corpora import robot
 
 import mbcasadi as mb
@@ -46,6 +47,7 @@ def trunk_error(recording, q0):
     return 1e3 * np.linalg.norm(recording.q[:, :3] - q0[:3], axis=1)
 
 
+@pytest.mark.long
 def test_a_heavier_quadruped_stands_on_a_slope_without_a_steady_error():
     """The mass that the model lacks is there as an error, until the observer has learned it."""
     model = on_slope()

@@ -60,6 +60,7 @@ def residuals(system, run):
 
 
 @pytest.mark.parametrize("name", SCALARS)
+@pytest.mark.every(3)
 def test_steps_of_every_mechanism_move_as_the_textbook_says_and_stay_on_the_manifold(name):
     made = mechanism(name)
     system = made.system

@@ -91,6 +91,7 @@ def expected_values(function, columns, real):
 @pytest.mark.parametrize("real", ["double", "float"])
 @pytest.mark.parametrize("kind", [ca.SX, ca.MX], ids=["SX", "MX"])
 @pytest.mark.parametrize(("operations", "arity"), [(UNARY, 1), (BINARY, 2)], ids=["one", "two"])
+@pytest.mark.every(2)
 def test_each_operation_is_that_of_casadi(operations, arity, kind, real):
     function = function_of(kind, operations, arity)
     batch = mb.batch(function, real=real, threads=1)

@@ -145,6 +145,7 @@ def test_the_state_of_a_controller_is_the_first_part_of_its_memory(robot, projec
 
 
 @pytest.mark.parametrize("supervision", [None, Supervision(rate=500.0)], ids=["alone", "watched"])
+@pytest.mark.every(2)
 def test_the_plugin_of_mujoco_is_lock_step_by_hand(robot, project, supervision, tmp_path):
     """In MuJoCo the robot hangs in the air: what is compared is the control, bit for bit."""
     name = "two_feet" if supervision is None else "watched_feet"

@@ -192,6 +192,7 @@ def test_no_plan_is_torn_between_two_threads(delay, tmp_path):
         assert changes >= CHANGES
 
 
+@pytest.mark.long
 def test_two_exports_live_in_one_program_and_sanitizers_find_nothing(tmp_path):
     left = mb.export_two_rates(two_rates(1), tmp_path / "left", name="left")
     right = mb.export_two_rates(two_rates(2), tmp_path / "right", name="right")

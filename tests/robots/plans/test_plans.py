@@ -1,6 +1,7 @@
 """The cheap rows of the table of plans, on models of our own."""
 
 import numpy as np
+import pytest
 
 import mbcasadi as mb
 from mbcasadi import models
@@ -14,6 +15,7 @@ def test_the_eight_is_8_m_by_4_m_and_flown_at_a_constant_speed():
     np.testing.assert_allclose(np.linalg.norm(along.v[lap, :3], axis=1), drone.SPEED, rtol=1e-3)
 
 
+@pytest.mark.long
 def test_a_cart_pole_on_redundant_rows_swings_up_by_what_it_has_learned():
     """10 % heavier, one tick late, in MuJoCo."""
     _, model, start, rti = swing_up.cart_pole()
