@@ -18,6 +18,7 @@ from mbcasadi.control import InverseDynamicsQP
 from mbcasadi.estimation import (
     Encoders,
     Estimator,
+    FirstEstimate,
     Imu,
     PassiveJoint,
     base_estimator,
@@ -31,6 +32,7 @@ from robots.whole_body.sensed import BITS, ERRORS, RATE_NOISE
 RODS = ("achilles-rod", "heel-spring", "foot-crank", "plantar-rod")
 SHINS = ("left-shin", "right-shin")
 BENT, RATE, REST = 0.05, 10.0, -0.03  # rad, rad/s, rad: of shins under the robot's weight
+LEANS = 0.1  # rad, of the first sample: in the first tick no control acts yet
 DURATION, SETTLE, RESTS = 6.0, 0.5, 2.0  # s; the last one until it is at rest
 
 
@@ -42,6 +44,7 @@ def estimator_of(law: InverseDynamicsQP, q0: Array, unread: tuple[str, ...] = ()
         law.system, law.contacts, imu=Imu("imu"), q0=q0, period=law.period,
         encoders=Encoders(tuple(read), noise=encoder_noise(BITS), rate_noise=RATE_NOISE),
         passive=[PassiveJoint(name, BENT, RATE, REST) for name in unread],
+        start=FirstEstimate(tilt=LEANS),
     )  # fmt: skip
 
 
