@@ -44,6 +44,7 @@ CASES = {
 
 @pytest.mark.parametrize("weighted", [False, True], ids=["plain", "in a metric"])
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.every(3)
 def test_a_change_of_units_changes_no_motion(name, weighted):
     """Without a metric the condition of `D M D` counts: 1e8 for unequal D in the second case.
 

@@ -52,6 +52,7 @@ def structure(description):
 
 
 @pytest.mark.parametrize("name", KINDS)
+@pytest.mark.every(3)
 def test_the_kind_hangs_neither_on_names_nor_on_the_order_of_bodies(name):
     path = mb.models.path(name)
     expected = robot(path)

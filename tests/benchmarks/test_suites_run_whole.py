@@ -207,7 +207,10 @@ def test_without_peers_each_is_named_as_absent_and_the_rest_is_printed(suite, sm
     CHECKS[suite](rows, settings)
 
 
-@pytest.mark.parametrize("suite", PEERS)
+@pytest.mark.parametrize(
+    "suite",
+    [pytest.param(x, marks=pytest.mark.long) if x in ("mpc", "whole_body") else x for x in PEERS],
+)
 def test_beside_its_peers_each_has_a_time_and_wrong_torques_are_not_compared(
     suite, small, agreeing
 ):

@@ -70,6 +70,7 @@ settle = 0.5
 """
 
 
+@pytest.mark.long
 def test_margin_finds_the_mass_error_that_the_statics_of_a_pendulum_give(tmp_path):
     (tmp_path / "pendulum.xml").write_text(PENDULUM)
     (tmp_path / "hold.toml").write_text(HOLD)

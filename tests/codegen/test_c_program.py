@@ -64,6 +64,7 @@ NO_OUTPUT = {"malloc", "calloc", "realloc", "free", "printf", "puts", "fwrite"}
 
 
 @pytest.mark.parametrize("kind", MADE)
+@pytest.mark.every(2)
 def test_files_build_without_a_warning_and_the_law_allocates_and_prints_nothing(kind, tmp_path):
     project = codegen.export_c(MADE[kind](), tmp_path / "out")
     headers = [f for f in solver_flags(project) if not f.endswith(".a")]

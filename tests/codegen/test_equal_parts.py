@@ -180,6 +180,7 @@ def test_parts_that_need_each_other_are_not_in_one_loop():
 
 
 @pytest.mark.parametrize("seed", range(12))
+@pytest.mark.every(3)
 def test_random_graphs_with_repeated_pieces_keep_their_values(seed):
     rng = np.random.default_rng(seed)
     x = ca.SX.sym("x", 20)

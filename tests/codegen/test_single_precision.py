@@ -93,6 +93,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.every(2)
 def test_float_gives_the_control_of_double_within_its_rounding(name):
     build, bound = CASES[name]
     controller, inputs = build()

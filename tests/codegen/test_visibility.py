@@ -52,6 +52,7 @@ def exported_names(library):
     return {line.split()[-1] for line in done.stdout.splitlines()}
 
 
+@pytest.mark.every(2)
 def test_hidden_and_visible_libraries_give_the_same_bits(project, tmp_path):
     twin = visible_twin(project, tmp_path / "twin")
     hidden, visible = project.load(flags=("-O1",)), twin.load(flags=("-O1",))

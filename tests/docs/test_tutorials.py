@@ -38,6 +38,7 @@ def test_a_four_bar_becomes_c(run):
     assert np.ptp(names["run"].q[:, 0]) > 0.55  # rad, of 0.6
 
 
+@pytest.mark.long
 def test_a_quadruped_stands_against_a_push(run):
     names = run(2)
     assert names["report"].passed
@@ -59,6 +60,7 @@ def test_linear_mpc_brings_the_cart_home(run):
     assert abs(x[-1]) < 0.02
 
 
+@pytest.mark.long
 def test_a_real_time_iteration_swings_up_and_stands_against_a_push(run):
     names = run(5)
     assert names["best"].solved

@@ -82,6 +82,7 @@ LAWS |= {"muscles": lambda: system_of("muscle_arm"), "time": with_moving_row}
 
 
 @pytest.mark.parametrize("name", LAWS)
+@pytest.mark.every(3)
 def test_a_step_of_the_dynamics_shows_the_projected_external_force(name):
     """With a filter that forgets at once, on moving states, rank-deficient rows included."""
     system, rng, dt = LAWS[name](), np.random.default_rng(3), 1e-6

@@ -43,6 +43,7 @@ def test_an_export_gives_the_same_in_double_and_in_float(real, rounding, tmp_pat
 
 @pytest.mark.parametrize("name", ["q", "v", "u", "dt"])
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -1e30])
+@pytest.mark.every(3)
 def test_bad_input_keeps_the_residual_and_the_next_sample_goes_on(name, bad):
     system = system_of("scara")
     observer = momentum_observer(system, gain=GAIN, **QUIET)

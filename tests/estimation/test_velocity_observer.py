@@ -78,6 +78,7 @@ def test_the_dynamics_let_it_be_quieter_than_positions_alone():
 
 
 @pytest.mark.parametrize("name", ["four_bar", "planar_3rrr"])
+@pytest.mark.every(2)
 def test_loops_stay_closed_and_their_passive_joints_follow(name):
     run = Run(name, 3.0, dt=5e-4)
     assert run.gap < 1e-8

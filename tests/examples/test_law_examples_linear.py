@@ -34,6 +34,7 @@ def test_the_pendulum_leans_little_and_falls_without_feedback(tmp_path, capsys):
     assert np.abs(fallen["lean"]).max() > 1.0
 
 
+@pytest.mark.long
 def test_the_biped_stands_on_pins_and_on_contacts(tmp_path, capsys):
     _, found = shown(21, tmp_path)
     said = capsys.readouterr().out

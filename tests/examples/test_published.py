@@ -91,6 +91,7 @@ def test_a_row_of_four_bars_passes_its_singular_poses_as_one_pendulum():
     assert found["fastest"] == pytest.approx(n_four_bar.FASTEST, abs=n_four_bar.SPEED_READ_TO)
 
 
+@pytest.mark.long
 def test_ten_four_bars_move_as_two_do():
     trajectory = n_four_bar.simulate(10, 1e-8, duration=1.5)
     distance = np.abs(trajectory.q[:, 0] - n_four_bar.pendulum(trajectory.t, 10)).max()

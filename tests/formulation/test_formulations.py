@@ -67,6 +67,7 @@ def function(name, kind, m, n):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", FORMULATIONS)
+@pytest.mark.every(3)
 def test_motion_obeys_newton_and_the_constraints_whatever_the_rank(name, kind):
     rng = np.random.default_rng(31)
     for m, n, r in CASES:
@@ -136,6 +137,7 @@ def test_a_rigid_body_in_euler_parameters_obeys_eulers_equation(name):
     ("name", "kind"),
     [*((name, ca.SX) for name in FORMULATIONS), *((name, ca.MX) for name in ONE_OF_EACH)],
 )
+@pytest.mark.every(3)
 def test_derivatives_hold_with_redundant_rows(name, kind):
     S = np.array([[1.0, 0.0], [0.5, 2.0], [0.0, 0.0]])  # three rows of rank two, moving together
 

@@ -36,6 +36,7 @@ def random_metric(rng, n, dense):
 
 @pytest.mark.parametrize(("kind", "dense"), [(ca.SX, True), (ca.MX, False)])
 @pytest.mark.parametrize("name", list(FORMULATIONS))
+@pytest.mark.every(3)
 def test_motion_and_forces_have_no_metric(name, kind, dense):
     rng = np.random.default_rng(61)
     for m, n, r in CASES:

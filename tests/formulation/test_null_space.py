@@ -81,6 +81,7 @@ def test_reduced_equations_are_those_of_the_motion(kind):
 @pytest.mark.parametrize("pivot", [True, False])
 @pytest.mark.parametrize("rank_B", ACTUATION_RANKS)
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.every(3)
 def test_controls_and_multipliers_are_those_of_the_quadratic_program(kind, rank_B, pivot):
     rng, compared = np.random.default_rng(55), 0
     for m, n, r in CASES:

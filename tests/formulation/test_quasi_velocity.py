@@ -109,6 +109,7 @@ def test_coriolis_term_is_its_definition_and_skew(root, kind, moving):
 
 
 @pytest.mark.parametrize("root", ROOTS)
+@pytest.mark.every(3)
 def test_bases_split_the_quasi_velocities(root, moving):
     """`V1 V1ᵀ + V2 V2ᵀ = I`, `A_W V2 = 0`, columns orthonormal or zero."""
     for kind in (ca.SX, ca.MX):
@@ -138,6 +139,7 @@ def test_kinetic_energy_and_power_are_those_of_the_velocities(root, moving):
 
 
 @pytest.mark.parametrize("root", ROOTS)
+@pytest.mark.every(3)
 def test_the_two_equations_give_the_motion_and_the_multipliers(root, moving):
     """Eq. 31 with signs of lam turned, against the formulation."""
     m, n = moving.m, moving.n

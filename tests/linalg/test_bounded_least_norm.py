@@ -37,6 +37,7 @@ def by_enumeration(N, low, high):
 
 
 @pytest.mark.parametrize(("m", "k"), [(1, 1), (3, 1), (3, 2), (4, 3), (5, 2)])
+@pytest.mark.every(3)
 def test_it_is_the_solution_of_the_quadratic_program(m, k):
     f, rng, met = function(m, k), np.random.default_rng(m + 10 * k), 0
     for _ in range(80):

@@ -150,6 +150,7 @@ def in_many_digits(G, y0, c):
 
 
 @pytest.mark.parametrize("decade", range(17))
+@pytest.mark.every(3)
 def test_a_leg_is_exact_from_full_strength_to_none(decade):
     """Weak directions of four legs at once, of all sizes from one to rounding, and zero."""
     function, rng = nearest_fun(PATTERNS["four legs"]), np.random.default_rng(4)

@@ -134,6 +134,7 @@ def test_the_slider_crank_loses_one_more_rank_where_its_crank_stands_upright() -
 
 
 @pytest.mark.parametrize(("name", "rank"), [("spatial_loop", 3), ("bricard", 5)])
+@pytest.mark.every(2)
 def test_an_overconstrained_loop_keeps_moving_and_keeps_its_rank(name: str, rank: int) -> None:
     """A Newton walk along the null space, all the way round in 200 small steps."""
     model = mujoco.MjModel.from_xml_path(str(models.path(name)))

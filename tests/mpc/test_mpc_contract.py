@@ -69,6 +69,7 @@ def test_the_c_is_the_function_on_a_walk_with_bad_input(made, program):
 
 
 @pytest.mark.parametrize("kind", CASES | OTHERS)
+@pytest.mark.every(3)
 def test_each_entry_that_is_no_number_is_bad_input(kind):
     """Also where nothing reads it: whoever fills it is broken, and a later version may read it."""
     case = (CASES | OTHERS)[kind]

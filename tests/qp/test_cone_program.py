@@ -89,6 +89,7 @@ def test_solutions_meet_the_conditions_and_clarabels_optimum(size):
 
 
 @pytest.mark.parametrize("size", SIZES)
+@pytest.mark.every(3)
 def test_the_generated_c_finds_the_same_from_any_start(size, tmp_path):
     n, cones, linear = size
     rng, native = np.random.default_rng(n + 1), NativeCones(linear + 3 * cones, n, cones, tmp_path)

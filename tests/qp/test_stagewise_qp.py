@@ -214,6 +214,7 @@ def controller_of(problem, name):
 
 
 @pytest.mark.parametrize("kind", ["rotations, multipliers", "rotations, further rates"])
+@pytest.mark.every(2)
 def test_responses_of_changed_rows_give_what_new_factors_give(kind, tmp_path, monkeypatch):
     problem, rng = KINDS[kind], np.random.default_rng(3)
     controller = controller_of(problem, "drawn")
@@ -271,6 +272,7 @@ def test_costates_are_what_a_gap_costs(kind, tmp_path):
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.every(3)
 def test_the_c_the_plugin_and_the_dense_problem_agree_cold_and_warm(kind, tmp_path):
     problem, rng = KINDS[kind], np.random.default_rng(1)
     controller = controller_of(problem, "drawn")

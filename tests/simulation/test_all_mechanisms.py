@@ -16,6 +16,7 @@ WORK_TOL = 1e-6  # J, at rtol 1e-9
 
 
 @pytest.mark.parametrize("name", [name for name in MECHANISMS if name not in LARGE])
+@pytest.mark.every(3)
 def test_it_moves_on_the_manifold_with_the_expected_rank(name):
     made = mechanism(name)
     v0 = np.random.default_rng(5).standard_normal(made.system.nv)
@@ -31,6 +32,7 @@ def test_it_moves_on_the_manifold_with_the_expected_rank(name):
 
 @pytest.mark.parametrize("formulation", sorted(FORMULATIONS))
 @pytest.mark.parametrize("name", ["bennett", "climbing_particle", "moving_pendulum"])
+@pytest.mark.every(3)
 def test_all_formulations_move_alike(name, formulation):
     system, centre = mechanism(name).system, mechanism(name).centre
     v0 = np.random.default_rng(5).standard_normal(system.nv)

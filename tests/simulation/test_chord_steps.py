@@ -105,6 +105,7 @@ def test_a_parallelogram_passes_its_flat_poses():
 
 
 @pytest.mark.parametrize("name", ["four_bar", "bennett", "climbing_particle", "rolling_disc"])
+@pytest.mark.every(2)
 def test_large_mechanisms_step_in_loops_as_small_ones_in_scalars(name, monkeypatch):
     made = mechanism(name)
     v0 = np.random.default_rng(5).standard_normal(made.system.nv)

@@ -23,6 +23,7 @@ def start_of(model):
 
 
 @pytest.mark.parametrize("model", ["four_bar", "slider_crank", "particle_on_circle"])
+@pytest.mark.every(3)
 def test_compiled_steps_are_those_of_casadi(model):
     system, q0, v0 = start_of(model)
     plain = mb.simulate_fixed_step(system, q0, v0, H, 400, keep=100)

@@ -56,6 +56,7 @@ def first_crossing(speed: float) -> float:
 
 
 @pytest.mark.parametrize("speed", [3.0, 5.0, 9.0])
+@pytest.mark.every(3)
 def test_the_crank_turns_through_singular_poses_as_its_own_equation_says(speed):
     trajectory = run(speed)
     assert np.sum(np.diff(np.sign(np.cos(trajectory.q[:, 0]))) != 0) >= 3  # singular poses
@@ -72,6 +73,7 @@ def test_it_takes_no_more_steps_than_the_equation_of_the_crank():
 
 
 @pytest.mark.parametrize("formulation", sorted(FORMULATIONS))
+@pytest.mark.every(3)
 def test_every_formulation_passes(formulation):
     trajectory = run(5.0, 3.0, formulation=formulation)
     assert energy_error(trajectory) < ENERGY_TOL

@@ -80,6 +80,7 @@ def test_motions_agree_in_all_units(units):
 
 @pytest.mark.parametrize("units", OTHERS, ids=str)
 @pytest.mark.parametrize("gap", [1e-7, 1e-5])
+@pytest.mark.every(2)
 def test_a_loop_that_closes_a_little_open_is_judged_alike_in_all_units(units, gap):
     """The gap is in metres; the tolerance, 1e-6 of the model's length, lies between."""
 
@@ -101,6 +102,7 @@ def test_a_loop_that_closes_a_little_open_is_judged_alike_in_all_units(units, ga
 
 @pytest.mark.parametrize("units", OTHERS, ids=str)
 @pytest.mark.parametrize("formulation", FORMULATIONS)
+@pytest.mark.every(3)
 def test_dynamics_agree_in_all_units(units, formulation):
     def found(u):
         system = linkage(u)

@@ -185,6 +185,7 @@ def on_the_ground(model, data, feet, frames, q):
 
 
 @pytest.mark.parametrize("kind", FEET)
+@pytest.mark.every(2)
 def test_inverse_dynamics_on_these_feet_obeys_newton_and_does_not_slip(kind):
     model = walker(kind)
     system = mb.read_mjcf(model)

@@ -56,6 +56,7 @@ def states(system, count, contact):
     return found
 
 
+@pytest.mark.every(3)
 def test_rates_and_biases_are_the_changes_along_a_motion(system):
     (contact,) = mb.contacts_of(system, smoothing=SMOOTHING)
     overlapping = 0
@@ -138,6 +139,7 @@ def test_the_generated_c_gives_the_same_numbers(tmp_path):
                 np.testing.assert_allclose(np.array(theirs), np.array(ours), atol=RESIDUAL * scale)
 
 
+@pytest.mark.every(3)
 def test_derivatives_are_numbers_where_centres_meet(system):
     (contact,) = mb.contacts_of(system)
     q = system.tree.q0.copy()

@@ -188,6 +188,7 @@ def test_jacobians_are_mujocos_relative_velocity_of_the_material(first, second):
 
 
 @by_pair
+@pytest.mark.every(3)
 def test_rates_and_biases_are_the_changes_along_a_motion(first, second):
     system = mb.read_mjcf(model_of(first, second))
     rng = np.random.default_rng(2)

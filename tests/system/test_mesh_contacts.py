@@ -107,6 +107,7 @@ def test_a_mesh_stands_on_the_vertices_that_mujoco_reports(model, system):
     assert np.min(np.ptp(points, axis=0)) > 0.05  # a polygon that carries, 0.12 by 0.1 m
 
 
+@pytest.mark.long
 def test_limits_of_distances_keep_meshes_apart_in_generated_c(tmp_path):
     joint = '<joint name="x" type="slide" axis="1 0 0"/>'
     motor = '<actuator><motor joint="x" ctrlrange="-50 50" ctrllimited="true"/></actuator>'

@@ -87,6 +87,7 @@ def compiled(tmp_path, project, text, standard):
 
 @pytest.mark.parametrize("standard", [17, 20])
 @pytest.mark.parametrize("make", [crank, hopping_mass])
+@pytest.mark.every(2)
 def test_the_object_is_the_c(make, standard, tmp_path, monkeypatch):
     project = mb.export_c(make(), tmp_path / "out")
     inputs = [s for s in project.manifest["inputs"] if s["name"] != "z"]
@@ -155,6 +156,7 @@ int main() {
 
 
 @pytest.mark.parametrize("case", law_cases.CASES[::4], ids=lambda case: case.name)
+@pytest.mark.every(3)
 def test_the_header_of_every_kind_of_law_compiles(case, tmp_path):
     project = mb.export_c(case.build(law_cases.system_of(case.model)), tmp_path / "out")
     use = f"int main() {{ static {project.name}::Controller c; (void)c; }}\n"

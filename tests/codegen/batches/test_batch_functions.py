@@ -79,6 +79,7 @@ def squeezed(values):
 
 
 @pytest.mark.parametrize("seed", range(6))
+@pytest.mark.every(3)
 def test_random_functions_are_evaluated_as_by_casadi(seed):
     function = random_function(seed, size=60)
     batch = mb.batch(function)
@@ -87,6 +88,7 @@ def test_random_functions_are_evaluated_as_by_casadi(seed):
 
 
 @pytest.mark.parametrize("seed", range(10, 14))
+@pytest.mark.every(3)
 def test_nested_functions_and_matrix_expressions_stay_in_lanes(seed):
     function = nested_function(seed)
     batch = mb.batch(function)
@@ -95,6 +97,7 @@ def test_nested_functions_and_matrix_expressions_stay_in_lanes(seed):
 
 
 @pytest.mark.parametrize("seed", range(20, 23))
+@pytest.mark.every(3)
 def test_matrix_forms_of_random_functions_stay_in_lanes(seed):
     function = random_function(seed, kind=ca.MX, size=30)
     batch = mb.batch(function)
@@ -137,6 +140,7 @@ def test_branches_and_solvers_run_in_each_lane_apart(make):
 
 
 @pytest.mark.parametrize("model", ["four_bar", "quadruped", "planar_3rrr"])
+@pytest.mark.every(3)
 def test_the_dynamics_of_mechanisms_are_evaluated_as_by_casadi(model):
     system = mb.read_mjcf(models.path(model))
     function = mb.forward_dynamics(system)
@@ -166,6 +170,7 @@ def test_steps_feed_outputs_back():
 
 
 @pytest.mark.parametrize("name", ["all", "lanes", "transpose", "casadi_f0", "part", "wide_sin"])
+@pytest.mark.every(3)
 def test_a_function_may_have_the_name_of_one_in_the_c(name):
     x = ca.SX.sym("x")
     batch = mb.batch(ca.Function(name, [x], [ca.sin(x)], ["x"], ["y"]), threads=1)

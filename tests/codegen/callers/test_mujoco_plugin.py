@@ -56,6 +56,7 @@ RUNS = [("four_bar", i, 300) for i in FOUR] + [("quadruped", i, 100) for i in FO
 
 
 @pytest.mark.parametrize(("name", "integrator", "steps"), RUNS)
+@pytest.mark.every(2)
 def test_the_plugin_is_the_loop_by_hand(name, integrator, steps):
     project, example = plugin.exported(name)
     q = np.array(example["q"])

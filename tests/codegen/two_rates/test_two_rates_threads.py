@@ -178,6 +178,7 @@ def test_a_class_of_cpp_owns_the_memory(tmp_path):
 
 @pytest.mark.skipif(os.name != "posix", reason="pthreads")
 @pytest.mark.parametrize("delay", [0, 2])
+@pytest.mark.every(2)
 def test_no_plan_is_torn_between_two_threads(delay, tmp_path):
     """Plans come as fast as they can, so that slots are used again at once."""
     project = mb.export_two_rates(two_rates(delay), tmp_path / "out")

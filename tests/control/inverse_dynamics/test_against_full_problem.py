@@ -84,6 +84,7 @@ def humanoid():
 @pytest.mark.parametrize(
     "mask", [(1,) * 8, (1, 1, 0, 1, 1, 1, 1, 1), (1, 0, 0, 0, 0, 1, 1, 0), (0, 0, 0, 0, 1, 1, 1, 1)]
 )
+@pytest.mark.every(2)
 def test_a_humanoid_on_two_four_point_feet_gets_the_optimum(mask):
     rng, law, solved = np.random.default_rng(21), humanoid(), 0
     on = [name for name, flag in zip(SOLES, mask, strict=True) if flag]
@@ -112,6 +113,7 @@ def test_the_four_bar_tracks_and_saturates_as_the_full_problem_says():
 
 
 @pytest.mark.parametrize("model", ["arm_gripper", "cooperating_arms", "five_bar", "spatial_loop"])
+@pytest.mark.every(2)
 def test_mechanisms_with_loops_get_the_optimum(model):
     rng, law = np.random.default_rng(4), law_of(model, PostureTask(kp=50.0))
     system = law.system

@@ -155,6 +155,7 @@ def assert_close(got, expected, tolerance, label, least=1.0):
 
 @pytest.mark.parametrize("make", [slab, five_bar])
 @pytest.mark.parametrize("form", ["tree", "lagrangian"])
+@pytest.mark.every(3)
 def test_every_set_of_contacts_gets_the_optimum_of_the_full_problem(make, form):
     twins, rng = make(), np.random.default_rng(3)
     law = law_of(getattr(twins, form), twins)

@@ -107,6 +107,7 @@ def test_a_row_holds_the_gap_of_mujoco_viable_until_the_margin():
 
 
 @pytest.mark.parametrize("limited", [False, True])
+@pytest.mark.every(3)
 def test_in_mujoco_an_arm_stays_off_what_is_in_its_way(text, limited):
     law = law_of(text, limited)
     plant = Plant(text.replace('name="pillar"', 'name="pillar" contype="0" conaffinity="0"'))

@@ -50,6 +50,7 @@ EQUAL = 1e-6
 
 @pytest.mark.parametrize("gear", [1e-9, 1e-5, 1.0, 1e5, 1e9])
 @pytest.mark.parametrize("limited", [(True, True), (True, False), (False, True), (False, False)])
+@pytest.mark.every(3)
 def test_each_motor_gives_what_its_task_asks_for_within_its_limits(gear, limited):
     bodies = "".join(
         f'<body><joint name="{name}" type="slide" axis="1 0 0"/>'

@@ -75,6 +75,7 @@ def test_the_error_fades_as_the_recursion_says():
     assert np.all(integrals[:, 1:] == 0)  # no weight, no integral
 
 
+@pytest.mark.long
 def test_the_integral_keeps_to_its_limit_and_does_not_wind_up_at_a_motors_limit():
     integrals, _ = run(plunger(), 700, 20.0, force=20.0)
     assert integrals[-1, 0] == pytest.approx(LIMIT)

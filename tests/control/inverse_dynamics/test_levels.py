@@ -104,6 +104,7 @@ def test_three_levels_of_a_quadruped_equal_levels_in_sequence(first):
         [["posture"], ["place"], ["axis", "elbow"]],
     ],
 )
+@pytest.mark.every(3)
 def test_levels_of_an_arm_equal_levels_in_sequence(levels, tmp_path):
     rng, law = np.random.default_rng(4), InverseDynamicsQP(arm(), ARM, levels=levels)
     in_c = len(levels) == len(ARM)
@@ -118,6 +119,7 @@ def test_levels_of_an_arm_equal_levels_in_sequence(levels, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["planar_3rrr", "bricard", "four_bar"])
+@pytest.mark.every(3)
 def test_levels_of_closed_loops_equal_levels_in_sequence(name):
     rng, system = np.random.default_rng(8), system_of(name)
     joints = [joint.name for joint in system.tree.joints if joint.kind in {"hinge", "slide"}]
@@ -148,6 +150,7 @@ def test_a_level_gives_up_nothing_for_a_later_one_where_weights_do():
 SAME = 1e-6  # relative: two solvers, each exact to 1e-9 at the levels and less in the last one
 
 
+@pytest.mark.long
 def test_the_exported_levels_are_those_in_sequence_and_of_the_function_from_any_state(tmp_path):
     rng = np.random.default_rng(3)
     law = quadruped()

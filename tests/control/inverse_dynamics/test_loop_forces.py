@@ -47,6 +47,7 @@ def mechanism(request):
     return build(), joints
 
 
+@pytest.mark.every(3)
 def test_forces_within_ranges_have_the_optimum_of_the_problem_with_all_multipliers(mechanism):
     system, rng = mechanism[0], np.random.default_rng(3)
     free = LoadSharing(stiffness=equal_stiffness(system))
@@ -252,6 +253,7 @@ TRUSS = """
 
 
 @pytest.mark.parametrize("name", MECHANISMS)
+@pytest.mark.every(3)
 def test_forces_in_the_cost_have_the_optimum_of_the_problem_with_all_multipliers(name):
     build, joints = MECHANISMS[name]
     system, rng = build(), np.random.default_rng(8)

@@ -24,6 +24,7 @@ CONTACTS = {"planar_biped": feet(("left_foot", "right_foot")), "quadruped": feet
 
 
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.every(2)
 def test_both_forms_of_a_controller_answer_alike(name):
     system = system_of(name)
     law = InverseDynamicsQP(system, [PostureTask(kp=30.0)], CONTACTS.get(name, ()), **CASES[name])

@@ -81,6 +81,7 @@ def servos():
 
 
 @pytest.mark.parametrize("k", range(4))
+@pytest.mark.every(3)
 def test_the_control_of_a_force_gives_this_force_in_mujoco(k):
     reached = 0
     for servo in list(servos())[k::4]:
@@ -109,6 +110,7 @@ def test_the_control_of_a_force_gives_this_force_in_mujoco(k):
 
 @pytest.mark.parametrize("integrator", [name for name in INTEGRATORS if name != "RK4"])
 @pytest.mark.parametrize("arm", ARMS)
+@pytest.mark.every(3)
 def test_the_arm_has_the_acceleration_that_the_task_wants(arm, integrator):
     source = arm(integrator)
     system = mb.read_mjcf(source)

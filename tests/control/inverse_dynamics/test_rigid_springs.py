@@ -97,6 +97,7 @@ def without_spring(law, model, q, v, ref):
     ids=["once", "once more by a tendon"],
 )
 @pytest.mark.parametrize("sharing", [None, LoadSharing(rows="all")], ids=["", "shared"])
+@pytest.mark.every(2)
 def test_motion_and_forces_are_those_of_a_leg_without_the_spring(springs, sharing):
     law = leg(springs, sharing=sharing)
     for model, q, v in states(law, 8):

@@ -265,6 +265,7 @@ def test_a_lagrangian_with_a_redundant_loop_is_controlled():
 
 
 @pytest.mark.parametrize(("solver", "count"), [("daqp", 600), ("qrqp", 100)])
+@pytest.mark.every(2)
 def test_no_answer_that_is_called_solved_is_wrong(solver, count):
     """Residuals are recomputed here, from the System's matrices and the QP as data."""
     rng, controller = np.random.default_rng(77), quadruped_controller(solver=solver)

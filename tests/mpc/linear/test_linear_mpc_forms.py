@@ -18,6 +18,7 @@ DIFFERENCE = 1e-6  # step of differences
 
 
 @pytest.mark.parametrize("case", [case for case in cases.CASES if case != "ended"])
+@pytest.mark.every(3)
 def test_states_as_unknowns_change_nothing(case):
     dense = cases.controller_of(case)
     sparse = cases.controller_of(case, form="sparse")

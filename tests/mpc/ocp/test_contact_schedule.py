@@ -120,6 +120,7 @@ def test_an_almost_closed_row_closes():
     ("depth", "solved"),
     [(CLOSING, True), (0.9 * DEPTH, True), (1.1 * DEPTH, False), (-2 * CLOSING, False)],
 )
+@pytest.mark.every(3)
 def test_a_measured_contact_that_has_given_way_is_closed(side, depth, solved):
     """Below the floor is a landing of the plant, up to `DEPTH`; above it is no contact."""
     ocp = problem(not_below={"phi0": side})
@@ -225,6 +226,7 @@ def sole_heights(model, states):
     return np.array(heights)
 
 
+@pytest.mark.long
 def test_a_hopper_that_is_asked_to_hop_flies(hopper):
     model, system, pose = hopper
     N = 16

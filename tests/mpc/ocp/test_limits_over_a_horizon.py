@@ -84,6 +84,7 @@ def test_a_limit_holds_at_every_sample_and_without_it_is_passed(kind):
 
 
 @pytest.mark.parametrize("kind", ["half-space", "distance", "range"])
+@pytest.mark.every(3)
 def test_a_real_time_iteration_comes_to_the_same_plan_and_its_c_too(kind, tmp_path):
     limit, start = MEASURES[kind][0], np.zeros(2)
     best = plan(limit)[0]

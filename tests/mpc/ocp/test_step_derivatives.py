@@ -130,6 +130,7 @@ def state_off_manifold(system, size, seed=0):
         ("tumbling", 0.02),  # a free joint, no loop
     ],
 )
+@pytest.mark.every(3)
 def test_slopes_are_differences_of_the_step_off_the_manifold_too(name, size):
     text = {"pinned": PINNED, "tumbling": TUMBLING}.get(name)
     system = mb.read_mjcf(text) if text else mechanism(name)

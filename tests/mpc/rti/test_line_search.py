@@ -59,6 +59,7 @@ def repeated(law, ticks):
 
 @pytest.mark.parametrize(("target", "step"), [(2.0, "explicit"), (8.0, "semi-implicit")])
 @pytest.mark.parametrize("solver", ["daqp", "stagewise"])
+@pytest.mark.every(3)
 def test_plans_come_to_rest_where_full_steps_swing_about_the_optimum(target, step, solver):
     ocp = reaching(target, step)
     full, searched = (

@@ -32,6 +32,7 @@ def grown():
 
 @pytest.mark.parametrize("solver", ["daqp", "stagewise"])
 @pytest.mark.parametrize("name", STEPS)
+@pytest.mark.every(3)
 def test_equal_lengths_as_data_give_the_controls_of_one_period(name, solver):
     laws = [
         mpc.real_time_iteration(swing(h, STEPS[name], N=5, S=[1e-2]), solver=solver, delay=1)

@@ -53,6 +53,7 @@ def acceleration(system, q, u, mask, d):
 
 @pytest.mark.parametrize("text", [MOTORS, SERVOS], ids=["motors", "servos"])
 @pytest.mark.parametrize("normal", [(0.0, 0.0, 1.0), SLOPE], ids=["level", "slope"])
+@pytest.mark.every(3)
 def test_a_robot_that_stands_with_these_controls_stays(text, normal):
     system, q0, unit, static = walker(text, normal)
     rng = np.random.default_rng(0)

@@ -40,6 +40,7 @@ def samples(whole, command):
     return np.array(ref).reshape(N + 1, -1)
 
 
+@pytest.mark.long
 def test_each_sample_has_rates_of_its_time_and_positions_half_an_interval_ahead(whole):
     P = samples(whole, mpc.task_command(whole, T, [0.1, 0, 0], {"hand": circle}))
     places = slot_slices(whole.plan.ocp.slots)

@@ -86,6 +86,7 @@ def assert_same_mechanism(model, new, u):
 
 
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.every(3)
 def test_a_right_model_agrees_in_all_units(name):
     for units in (SI, *OTHERS):
         new = model_in(name, units)
@@ -161,6 +162,7 @@ PLANTS = [
 @pytest.mark.parametrize(
     ("name", "plant", "expected"), PLANTS, ids=[f"{n}: {p.__name__}" for n, p, _ in PLANTS]
 )
+@pytest.mark.every(3)
 def test_one_wrong_number_gives_the_same_errors_in_all_units(name, plant, expected):
     reference = errors(name, SI, plant)
     wrong = {quantity for quantity, error in reference.items() if error > 1e-10}
@@ -176,6 +178,7 @@ def test_one_wrong_number_gives_the_same_errors_in_all_units(name, plant, expect
 
 
 @pytest.mark.parametrize("name", ["four_bar", "planar_3rrr", "quadruped"])
+@pytest.mark.every(3)
 def test_a_packaged_model_is_judged_alike_in_all_units(name):
     reference = errors(name, SI, scale_mass)
     assert reference["mass_matrix"] > 1e-10

@@ -19,6 +19,7 @@ TASKS = [FrameTask("hip", position="xz", orientation="", kp=100.0), PostureTask(
 
 
 @pytest.mark.parametrize("levels", [[], [["hip"], ["posture"]]], ids=["one level", "cascade"])
+@pytest.mark.every(2)
 def test_the_c_of_a_monitor_gives_targets_errors_and_contact_forces(levels):
     path = models.path("planar_biped")
     system, plant = mb.read_mjcf(path), Plant(path)
