@@ -89,6 +89,7 @@ class CLaw:
             preparation), already renamed.
         u_min, u_max, z0, period: of a `Controller`; None and (0,) for a bare Function.
         between: the Functions between the problems of a tick, where it solves several.
+        between_rows: for each of them that of the next problem's rows; None where they stay.
         staged: whether a least-distance problem is solved between the two Functions.
         rows: its rows where they are constant; then no Function gives them.
         solver: of that problem.
@@ -111,6 +112,7 @@ class CLaw:
     outputs: tuple[Port, ...]
     functions: tuple[ca.Function, ...]
     between: tuple[ca.Function, ...] = ()
+    between_rows: tuple[ca.Function | None, ...] = ()
     u_min: NDArray[np.float64] | None = None
     u_max: NDArray[np.float64] | None = None
     z0: NDArray[np.float64] | None = None
@@ -142,7 +144,12 @@ class CLaw:
     def generated(self) -> tuple[ca.Function, ...]:
         """All Functions of which there is C."""
         emergency = () if self.emergency is None else (self.emergency,)
-        return (*self.functions, *self.between, *emergency)
+        return (*self.of_a_tick, *emergency)
+
+    @property
+    def of_a_tick(self) -> tuple[ca.Function, ...]:
+        """The Functions of a tick with a solution."""
+        return (*self.functions, *self.between, *filter(None, self.between_rows))
 
     @cached_property
     def text(self) -> str:

@@ -101,7 +101,9 @@ def _body(law: CLaw) -> str:
         "  if (flag <= LDP_STOPPED && flag >= LDP_STOPPED && p->is_stopped) m->is_limited = 1;\n"
     )
     values: dict[str, str | int] = {
-        "solve": solve + between_c(law, solve),
+        "solve": solved_in_turn(law, solve) if law.between else solve,
+        "rests": law_template(law, "rests.c.in", {}) if law.between else "",
+        "turn": ", turn = 0, rests" if law.between else "",
         "n_in": len(law.inputs),
         "n_out": len(law.outputs),
         "build_arguments": build_arguments(law) if law.staged else "",
@@ -141,25 +143,25 @@ def between_members(law: CLaw) -> str:
     return law_template(law, "between_members.c.in", sizes)
 
 
-def between_c(law: CLaw, solve: str) -> str:
-    """Return the C behind the first solution: pose the next problem and solve it, and so on.
+def solved_in_turn(law: CLaw, solve: str) -> str:
+    """Return the C that solves a problem, poses the next one and solves it, and so on.
 
     Args:
         law: the law.
         solve: C that solves the problem in `p`.
     """
-    return "".join(_next(law, i, solve) for i in range(len(law.between)))
+    first = law_template(law, "solve_unless_at_rest.c.in", {"rows": "", "solve": solve})
+    return first + "".join(_next(law, i, solve) for i in range(len(law.between)))
 
 
 def _next(law: CLaw, i: int, solve: str) -> str:
-    fields = FIELDS | {"passed_next": f"m->passed[{(i + 1) % 2}]"}
-    names = law.between[i].name_out()
-    results = "".join(f"  m->res[{k}] = {fields[name]};\n" for k, name in enumerate(names))
+    has_rows = law.between_rows[i] is not None
+    rows = law_template(law, "between_rows.c.in", {"number": i}) if has_rows else ""
+    solved = law_template(law, "solve_unless_at_rest.c.in", {"rows": rows, "solve": solve})
     values: dict[str, str | int] = {
         "number": i,
-        "from": i % 2,
-        "results": results,
-        "solve": solve,
+        "condition": "" if has_rows else "if (!rests) ",
+        "solve": solved,
     }
     return law_template(law, "between.c.in", values)
 
@@ -180,7 +182,7 @@ def build_arguments(law: CLaw) -> str:
 def finish_arguments(law: CLaw) -> str:
     """Return the C that points to the inputs of `finish` after the law's own."""
     fields = ["m->prepared"] if law.prepared_from else []
-    passed = [f"m->passed[{len(law.between) % 2}]"] if law.between else []
+    passed = ["m->passed[turn]"] if law.between else []
     fields += ["p->carry", *passed, "p->x", "p->lam_a", "p->active", "&flag"]
     n_inputs = len(law.inputs)
     places = [f"{n_inputs} + {i}" if i else f"{n_inputs}" for i in range(len(fields))]

@@ -98,7 +98,7 @@ def export_c(
     target = Path(folder).absolute()
     require_free(target, overwrite=overwrite, discard_changes=discard_changes)
     law = _law(controller, name, solver, real)
-    count = sum(operations(f) for f in (*law.functions, *law.between))
+    count = sum(operations(f) for f in law.of_a_tick)
     report(f"{law.name}: generating C for {count} operations")
     given = start_of(controller, law) | dict(example or {})
     with logged_time(_log, "generating C of '%s'", law.name):

@@ -102,7 +102,7 @@ def law_from_controller(
             f"controller {controller.name!r} has {cones} quadratic cones, and DAQP takes linear "
             'rows only; export it with solver="mbcasadi"'
         )
-    between = between_functions(controller, symbol)
+    between, between_rows = between_functions(controller, symbol)
     rows = (
         constant_rows_of(rows_function(functions), range_of(real))
         if staged and not (cones or between or horizon)
@@ -118,6 +118,7 @@ def law_from_controller(
         outputs=_ports(function, "out", controller.outputs),
         functions=functions,
         between=between,
+        between_rows=between_rows,
         u_min=column("u_min", controller.u_min, nu, finite=False),
         u_max=column("u_max", controller.u_max, nu, finite=False),
         z0=column("z0", controller.z0, controller.z0.size),

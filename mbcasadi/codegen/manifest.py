@@ -142,7 +142,7 @@ FORMAT = 2
 
 def recommended_flags(*laws: CLaw) -> tuple[str, ...]:
     """Return the optimisation flags that compile all of these laws in reasonable time."""
-    largest = max(largest_body(f) for law in laws for f in (*law.functions, *law.between))
+    largest = max(largest_body(f) for law in laws for f in law.of_a_tick)
     return LARGE_FLAGS if largest > COMPILER_CLIFF else DEFAULT_FLAGS
 
 
@@ -154,7 +154,7 @@ def manifest(law: CLaw, daqp: DaqpOrigin, hashed: Mapping[str, bytes]) -> Manife
         daqp: where the solver comes from.
         hashed: contents of the other files, by name.
     """
-    functions = (*law.functions, *law.between)
+    functions = law.of_a_tick
     versions = {"mbcasadi": package_version(), "casadi": ca.CasadiMeta.version()}
     if law.has_daqp:
         versions["daqp"] = DAQP_VERSION
@@ -198,7 +198,7 @@ def manifest(law: CLaw, daqp: DaqpOrigin, hashed: Mapping[str, bytes]) -> Manife
 
 def _tick_operations(law: CLaw) -> TickOperations:
     """Return the bound of a tick's operations, its QP solver included."""
-    fixed = sum(operations(f) for f in (*law.functions, *law.between))
+    fixed = sum(operations(f) for f in law.of_a_tick)
     if not law.staged:
         return {"fixed": fixed, "per_iteration": 0}
     if law.has_daqp or law.cones or law.horizon:

@@ -103,7 +103,7 @@ def _daqp_doubles(n: int, m: int) -> int:
 
 def work_sizes(law: CLaw) -> dict[str, int]:
     """Return the lengths of CasADi's work arrays, enough for each Function of the law."""
-    functions = (*law.functions, *law.between)
+    functions = law.of_a_tick
     return {
         "sz_arg": max(int(f.sz_arg()) for f in functions),
         "sz_res": max(max(int(f.sz_res()) for f in functions), 5),

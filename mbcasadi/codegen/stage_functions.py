@@ -15,7 +15,7 @@ from mbcasadi.errors import ExportError
 
 BUILD_OUTPUTS = ("A_qp", "lba", "uba", "active0", "carry")
 HORIZON_OUTPUTS = ("x_first", "carry")
-BETWEEN_OUTPUTS = ("A_qp", "lba", "uba", "active0", "passed_next")
+BETWEEN_OUTPUTS = ("lba", "uba", "active0", "passed_next")
 PREPARE_OUTPUTS = (("prepared",), ("prepared", "A_qp"))
 HORIZON_PREPARE_OUTPUTS = (("prepared", "lam0"),)
 SOLUTION_INPUTS = ("carry", "x", "lam_a", "active", "flag")
@@ -94,35 +94,48 @@ def _dense_outputs(function: ca.Function) -> list[ca.Sparsity]:
     ]
 
 
-def between_functions(controller: Controller, symbol: str) -> tuple[ca.Function, ...]:
-    """Return the Functions between the problems of a tick, renamed after `symbol`.
+def between_functions(
+    controller: Controller, symbol: str
+) -> tuple[tuple[ca.Function, ...], tuple[ca.Function | None, ...]]:
+    """Return the Functions between the problems of a tick, and their rows, renamed after `symbol`.
 
     Raises:
         ExportError: names or sizes contradict those of the stages.
     """
-    stages, renamed = controller.stages, []
+    stages, renamed = controller.stages, list[ca.Function]()
     if stages is None:
-        return ()
+        return (), ()
+    rows: list[ca.Function | None] = []
     sizes = {"A_qp": (stages.m, stages.n)} | dict.fromkeys(("lba", "uba", "active0"), (stages.m, 1))
     sizes |= {"x": (stages.n, 1), "lam_a": (stages.m, 1), "active": (stages.m, 1), "flag": (1, 1)}
     sizes["carry"] = stages.build.size_out("carry")
     passed = stages.build.size_out("passed") if stages.between else (0, 1)
-    for i, each in enumerate(stages.between):
+    if len(stages.between) != len(stages.between_rows):
+        raise ExportError(
+            f"there are {len(stages.between)} Functions between problems and "
+            f"{len(stages.between_rows)} of rows; expected one of rows, or None, for each"
+        )
+    pairs = zip(stages.between, stages.between_rows, strict=True)
+    for i, (each, of_rows) in enumerate(pairs):
         _check_between(f"between {i}", each, sizes | {"passed": passed})
-        dense = [ca.Sparsity.dense(*each.size_out(k)) for k in range(each.n_out())]
-        renamed.append(rename_function(each, f"{symbol}_between{i}", dense))
+        renamed.append(rename_function(each, f"{symbol}_between{i}", _dense(each)))
+        if of_rows is None and each.size_out("passed_next") != passed:
+            raise ExportError(f"between {i} passes on other numbers; expected the same, or rows")
         passed = each.size_out("passed_next")
-    return tuple(renamed)
+        rows.append(of_rows and rename_function(of_rows, f"{symbol}_rows{i}", _dense(of_rows)))
+    return tuple(renamed), tuple(rows)
+
+
+def _dense(function: ca.Function) -> list[ca.Sparsity]:
+    return [ca.Sparsity.dense(*function.size_out(k)) for k in range(function.n_out())]
 
 
 def _check_between(label: str, function: ca.Function, sizes: dict[str, tuple[int, int]]) -> None:
     """Raise unless names and sizes of a Function between two problems are right."""
     inputs = ("carry", "passed", *SOLUTION_INPUTS[1:])
     names = tuple(function.name_out())
-    if tuple(function.name_in()) != inputs or names not in (BETWEEN_OUTPUTS, BETWEEN_OUTPUTS[1:]):
-        raise ExportError(
-            f"{label} is {function}, expected {inputs} -> {BETWEEN_OUTPUTS}, where A_qp may miss"
-        )
+    if tuple(function.name_in()) != inputs or names != BETWEEN_OUTPUTS:
+        raise ExportError(f"{label} is {function}, expected {inputs} -> {BETWEEN_OUTPUTS}")
     found = {name: function.size_in(name) for name in inputs}
     found |= {name: function.size_out(name) for name in names if name in sizes}
     for name, size in found.items():

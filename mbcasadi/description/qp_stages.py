@@ -143,11 +143,13 @@ class LeastDistanceStages:
             values s of its rows, less `lba`, have `|(s_1, s_2)| <= s_0`. Its entries of `lam_a` are
             minus a point of the cone, those of the active set are `ON_CONE`, `APEX` or 0, then
             cosine and sine of the direction.
-        between: Functions (carry, passed, x, lam_a, active, flag) → ([A_qp,] lba, uba, active0,
-            passed_next), from the solution of one problem to the next one; without `A_qp` the rows
-            stay.
-            `passed` (any size, 1) comes from `build` or the Function before, and goes to the next
-            one or to `finish`; `carry` is that of `build`.
+        between: Functions (carry, passed, x, lam_a, active, flag) → (lba, uba, active0,
+            passed_next), from the solution of one problem to the next one. `passed` (any size, 1)
+            comes from `build` or the Function before, and goes to the next one or to `finish`;
+            `carry` is that of `build`.
+        between_rows: for each of them (carry, passed_next) → (A_qp) of the next problem, which are
+            needed where x = 0 does not solve it. None where the rows stay: such a Function poses
+            the problem around its solution, and changes nothing where that is x = 0.
         horizon: a problem over a horizon in place of a least-distance problem; None for none. Its
             data are the last entries of `prepared`, prepare gives `(prepared, lam0)`, build
             `(x_first, carry)`, and finish takes z of all intervals as `x`, multipliers as `lam_a`.
@@ -159,6 +161,7 @@ class LeastDistanceStages:
     prepare: ca.Function | None = None
     cones: int = 0
     between: tuple[ca.Function, ...] = ()
+    between_rows: tuple[ca.Function | None, ...] = ()
     horizon: StagewiseQP | None = None
 
     @property

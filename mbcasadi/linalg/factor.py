@@ -32,6 +32,17 @@ def null_columns(A: Sym, threshold2: Sym) -> Sym:
     return _null_part(Q, used)
 
 
+def orthogonal_factor(A: Sym, threshold2: Sym) -> tuple[Sym, Sym]:
+    """Return an orthogonal Q (n, n) and R (k, m) with `Aᵀ = Q[:, :k] R`, k = min(m, n), by pivots.
+
+    Args:
+        A: (m, n).
+        threshold2: (m,) squares of the lengths below which the remainder of a row is zero.
+    """
+    Q, R, _, _ = _factor(A, threshold2, True, A.shape[1])
+    return Q, R
+
+
 def row_factor_and_null(A: Sym, threshold2: Sym) -> tuple[Sym, Sym, Sym, Sym, Sym]:
     """Return (V, R, used, kept) as in `RowBasis` with pivots, and `null_columns`, at once."""
     n, k = A.shape[1], min(A.shape)

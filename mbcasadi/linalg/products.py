@@ -24,7 +24,7 @@ def product(A: Sym, B: Sym) -> Sym:
 
 
 @checked
-def weighted_gram(E: Sym, weight: Sym | ca.DM, shift: ca.DM | None = None) -> Sym:
+def weighted_gram(E: Sym, weight: Sym | ca.DM, shift: Sym | ca.DM | None = None) -> Sym:
     """Return `E diag(weight) Eᵀ + diag(shift)` (n, n), at least its lower triangle.
 
     Args:

@@ -110,11 +110,10 @@ def _solve(stages: LeastDistanceStages, solver: str, inputs: list[ca.MX]) -> _So
         x, lam, active, flag = cone_solver(stages.m, stages.n, stages.cones).call(problem[:4])
         return _Solution(x, lam, flag, carry, prepared, active, passed)
     x, lam, flag = _solve_problem(solver, A_qp, lba, uba)
-    for function in stages.between:
-        outputs = function.call([carry, passed, x, lam, ca.sign(lam), flag])
-        posed = dict(zip(function.name_out(), outputs, strict=True))
-        A_qp, passed = posed.get("A_qp", A_qp), posed["passed_next"]
-        x, lam, flag = _solve_problem(solver, A_qp, posed["lba"], posed["uba"])
+    for function, rows in zip(stages.between, stages.between_rows, strict=True):
+        lba, uba, _, passed = function.call([carry, passed, x, lam, ca.sign(lam), flag])
+        A_qp = A_qp if rows is None else rows.call([carry, passed])[0]
+        x, lam, flag = _solve_problem(solver, A_qp, lba, uba)
     return _Solution(x, lam, flag, carry, prepared, ca.sign(lam), passed)
 
 

@@ -22,7 +22,7 @@ from mbcasadi.control.inverse_dynamics.inputs import guard_inputs, input_symbols
 from mbcasadi.control.inverse_dynamics.notices import noticed
 from mbcasadi.control.inverse_dynamics.options import Setup
 from mbcasadi.control.inverse_dynamics.posed import Posed, has_loops, no_force
-from mbcasadi.control.inverse_dynamics.priorities.cascade import Cascade, starts
+from mbcasadi.control.inverse_dynamics.priorities.cascade import Cascade, pack_passed, starts
 from mbcasadi.control.inverse_dynamics.priorities.judge import LevelJudge
 from mbcasadi.control.inverse_dynamics.priorities.last_level import LastLevel
 from mbcasadi.control.inverse_dynamics.priorities.levels import (
@@ -164,7 +164,7 @@ def _level_stages(
     judge = LevelJudge(setup, levels_of(setup), rows, qp.scales, units)
     cascade = Cascade(len(judge.levels), C.shape[1], len(rows), setup.level_damping, layout, judge)
     problem = cascade.first(carried, first)
-    outputs = problem.outputs | {"carry": carry, "passed": pack(problem.passed)[0]}
+    outputs = problem.outputs | {"carry": carry, "passed": pack_passed(problem.passed)[0]}
     names = ["A_qp", "lba", "uba", "active0", "carry", "passed"]
     build = ca.Function(
         "build",
@@ -174,10 +174,12 @@ def _level_stages(
         names,
         {"cse": True},
     )
-    between, last = cascade.between(problem.passed)
+    between, between_rows, last = cascade.between(problem.passed)
     finish = FinishStage(setup, qp, layout, safe, type(carry), LastLevel(judge, last, C.shape[1]))
     return Stages(
-        qp=LeastDistanceStages(build, finish.function(symbols), between=tuple(between)),
+        qp=LeastDistanceStages(
+            build, finish.function(symbols), between=between, between_rows=between_rows
+        ),
         about=rows,
         u_min=limits[0],
         u_max=limits[1],

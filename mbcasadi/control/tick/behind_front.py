@@ -93,6 +93,9 @@ class BehindFront(ABC):
             finish=self._finish(stages),
             prepare=None if prepare is None else self._prepare(prepare),
             between=tuple(self._between(each, stages.build) for each in stages.between),
+            between_rows=tuple(
+                each and self._between(each, stages.build) for each in stages.between_rows
+            ),
         )
 
     def _build(self, f: ca.Function) -> ca.Function:

@@ -1,6 +1,6 @@
 """Numbers that one generated Function hands to the next, without constants and repetitions."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import cast
 
@@ -24,13 +24,17 @@ class Layout:
     turned: frozenset[str] = frozenset()
 
 
-def pack(values: Mapping[str, ca.SX]) -> tuple[ca.SX, Layout]:
+def pack(values: Mapping[str, ca.SX], carried: Collection[str] = ()) -> tuple[ca.SX, Layout]:
     """Return a column of the entries that are not constant, and how to read it.
 
     Entries of scalar expressions that are equal are carried once.
+
+    Args:
+        values: matrices by name.
+        carried: names of matrices that the column has in any case.
     """
     if any(isinstance(value, ca.MX) for value in values.values()):
-        matrices, layout = _pack_matrices(cast(Mapping[str, ca.MX | ca.SX], values))
+        matrices, layout = _pack_matrices(cast(Mapping[str, ca.MX | ca.SX], values), carried)
         return cast(ca.SX, matrices), layout
     column: list[ca.SX] = []
     places: dict[int, int] = {}
@@ -56,7 +60,9 @@ def matrix_symbols(sizes: Mapping[str, int]) -> dict[str, ca.SX]:
     return cast(dict[str, ca.SX], {key: ca.MX.sym(key, size) for key, size in sizes.items()})
 
 
-def _pack_matrices(values: Mapping[str, ca.MX | ca.SX]) -> tuple[ca.MX, Layout]:
+def _pack_matrices(
+    values: Mapping[str, ca.MX | ca.SX], carried: Collection[str]
+) -> tuple[ca.MX, Layout]:
     """Return the matrices one behind the other."""
     column, size = [ca.MX(0, 1)], 0
     patterns, entries, turned = {}, {}, set()
@@ -66,7 +72,7 @@ def _pack_matrices(values: Mapping[str, ca.MX | ca.SX]) -> tuple[ca.MX, Layout]:
             matrix = matrix.dep(0)
             turned.add(name)
         patterns[name] = matrix.sparsity()
-        if matrix.is_constant():
+        if matrix.is_constant() and name not in carried:
             entries[name] = tuple(matrix.to_DM().nonzeros())
             continue
         entries[name] = tuple(range(size, size + matrix.nnz()))

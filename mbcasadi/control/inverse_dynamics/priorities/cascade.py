@@ -8,7 +8,8 @@ Its cost is strictly convex in `A_k ỹ`, so its optima are `ỹ_k + null(A_1 �
 rows, and the next level is a problem in `ỹ = ỹ_k + Z z` again, Z a basis of that null space. In the
 coordinates of `level_factor.py` it is a least-distance problem, but for directions of no cost: they
 get a small weight, and the problem is solved again around its solution, `PASSES` times (a proximal
-point), which leaves nothing of it. The last problem is the regularisation, `½ |ỹ|²`, over what
+point), which leaves nothing of it; where no hard row is active, the first solution is the last one,
+and the C leaves the others out. The last problem is the regularisation, `½ |ỹ|²`, over what
 all levels have left free.
 
 The hard rows of every problem but the first are relaxed to what the solution before it meets, so
@@ -54,7 +55,7 @@ class Posed:
     """One problem, and what is passed on beside it.
 
     Attributes:
-        outputs: `A_qp` (not where it stays), `lba`, `uba`, `active0`, by name.
+        outputs: `lba`, `uba`, `active0`, by name; of the first problem `A_qp` too.
         passed: numbers, by name.
     """
 
@@ -86,21 +87,44 @@ class Cascade:
         kind = type(carried["level.C"])
         start = {"worst": kind(ca.DM.zeros(5)), "flag": kind(1)}
         posed = self._level(0, carried, kind(ca.DM.zeros(self.n)), None, start, relaxed=False)
-        return Posed(posed.outputs | {"active0": active0}, posed.passed)
+        own = {"A_qp": self._rows(carried, posed.passed), "active0": active0}
+        return Posed(posed.outputs | own, posed.passed)
 
-    def between(self, passed: Values) -> tuple[list[ca.Function], Layout]:
-        """Return the Functions between the problems, and the layout of what `finish` gets.
+    def between(
+        self, passed: Values
+    ) -> tuple[tuple[ca.Function, ...], tuple[ca.Function | None, ...], Layout]:
+        """Return the Functions between the problems, those of the rows, and the layout at the end.
 
         Args:
             passed: numbers of the first problem, for their sizes.
         """
         functions: list[ca.Function] = []
+        rows: list[ca.Function | None] = []
         for k in range(self.count):
             for i, step in enumerate([self._again] * (PASSES - 1) + [self._next]):
-                layout = pack(passed)[1]
+                layout = pack_passed(passed)[1]
                 function, passed = self._function(f"level{k}_{i}", step, k, layout)
                 functions.append(function)
-        return functions, pack(passed)[1]
+                is_new = step == self._next
+                rows.append(self._rows_function(f"rows{k}", passed) if is_new else None)
+        return tuple(functions), tuple(rows), pack_passed(passed)[1]
+
+    def _rows_function(self, name: str, passed: Values) -> ca.Function:
+        """Return (carry, passed) → A_qp."""
+        layout = pack_passed(passed)[1]
+        given = matrix_symbols({"carry": self.layout.size, "passed": layout.size})
+        carried = unpack(self.layout, given["carry"])
+        A_qp = ca.densify(self._rows(carried, unpack(layout, given["passed"])))
+        return ca.Function(name, list(given.values()), [A_qp], list(given), ["A_qp"], {"cse": True})
+
+    def _rows(self, carried: Values, passed: Values) -> ca.SX:
+        """Return the hard rows over the unknown of a problem, that of the regularisation last."""
+        C = carried["level.C"]
+        if "Z" in passed:
+            Z = passed["Z"]
+            c = Z.shape[0]
+            return ca.densify(ca.horzcat(linalg.product(C[:, :c], Z), C[:, c:]))
+        return LevelPoint(*(passed[key] for key in LevelPoint._fields)).rows(C)
 
     def _function(
         self, name: str, step: Callable[..., Posed], k: int, layout: Layout
@@ -111,8 +135,8 @@ class Cascade:
         given = matrix_symbols(sizes)
         carried = unpack(self.layout, given["carry"])
         posed = step(k, carried, unpack(layout, given["passed"]), given)
-        outputs = posed.outputs | {"passed_next": pack(posed.passed)[0]}
-        names = [key for key in ("A_qp", "lba", "uba", "active0", "passed_next") if key in outputs]
+        outputs = posed.outputs | {"passed_next": pack_passed(posed.passed)[0]}
+        names = ["lba", "uba", "active0", "passed_next"]
         dense = [ca.densify(outputs[key]) for key in names]
         return ca.Function(
             name, list(given.values()), dense, list(given), names, {"cse": True}
@@ -150,8 +174,7 @@ class Cascade:
             start=level.s_0,
             travel=length(level.s_0),
         )
-        outputs = {"A_qp": point.rows(carried["level.C"])}
-        outputs |= self._bounds(carried, point.base, point.center, relaxed=relaxed)
+        outputs = self._bounds(carried, point.base, point.center, relaxed=relaxed)
         outputs["active0"] = self._start(carried, k)
         return Posed(outputs, records | point._asdict())
 
@@ -193,9 +216,7 @@ class Cascade:
         c = Z.shape[0]
         zeta = -linalg.product(Z.T, base[:c, 0])
         center = ca.vertcat(base[:c, 0] + linalg.product(Z, zeta), ca.DM.zeros(base.numel() - c))
-        C = carried["level.C"]
-        outputs = {"A_qp": ca.densify(ca.horzcat(linalg.product(C[:, :c], Z), C[:, c:]))}
-        outputs |= self._bounds(carried, base, center, relaxed=True)
+        outputs = self._bounds(carried, base, center, relaxed=True)
         outputs["active0"] = self._start(carried, self.count)
         return Posed(outputs, records | {"base": base, "center": center, "Z": Z, "zeta": zeta})
 
@@ -220,6 +241,11 @@ def _relaxed(known: Values) -> list[ca.SX]:
     """Return bounds that a point meets, and steps from it along pinned rows by rounding."""
     slack = SLACK * (ca.fabs(known["at"]) + ca.fabs(known["center"]))
     return [ca.fmin(known["l"], known["at"]) - slack, ca.fmax(known["u"], known["at"]) + slack]
+
+
+def pack_passed(passed: Values) -> tuple[ca.SX, Layout]:
+    """Return what is passed on as a column; it has one layout in all passes of a level."""
+    return pack(passed, carried=("base", "flag"))
 
 
 def solved_point(passed: Values, x: ca.SX) -> tuple[ca.SX, ca.SX]:

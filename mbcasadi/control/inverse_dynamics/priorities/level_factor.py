@@ -23,7 +23,7 @@ import casadi as ca
 
 from mbcasadi import linalg
 from mbcasadi.description.tolerance import tolerance
-from mbcasadi.linalg.factor import row_factor_and_null
+from mbcasadi.linalg.factor import orthogonal_factor
 from mbcasadi.linalg.scalars import in_scalars
 from mbcasadi.qp.kkt_residuals import length
 
@@ -76,18 +76,16 @@ def factor_level(A: ca.SX, b: ca.SX, weight: ca.SX, damping: float) -> LevelFact
     """
     m, c = A.shape
     k = min(m, c)
-    V, R, _, _, null = row_factor_and_null(A, type(A)(ca.DM.ones(m) * DROPPED**2))
-    Q = null + ca.horzcat(V, type(A)(c, c - k))
-    gram = linalg.weighted_gram(R, weight)
+    Q, R = orthogonal_factor(A, type(A)(ca.DM.ones(m) * DROPPED**2))
     strengths = in_scalars("level_strength", _strength, {"R": R, "W": weight, "theta": damping})
     t, unseen, floor, weak2 = strengths
-    stiffness = _stiffness(gram, floor)
+    gram = linalg.weighted_gram(R, weight, ca.densify(floor))
     lam2, free = in_scalars(
         "level_damping",
         _damping,
-        {"t": t, "K": stiffness, "unseen": unseen, "floor": floor, "theta": damping},
+        {"t": t, "K": _stiffness(gram), "unseen": unseen, "floor": floor, "theta": damping},
     )
-    L_inv = linalg.inverse_factor(ca.densify(gram + ca.diag(lam2 + floor)))
+    L_inv = linalg.inverse_factor(ca.densify(gram + ca.diag(lam2)))
     half = linalg.product(L_inv.T, linalg.product(R, weight * b))
     return LevelFactor(
         Q=ca.densify(Q),
@@ -110,13 +108,18 @@ def _strength(known: dict[str, ca.SX]) -> list[ca.SX]:
     return [t, pivot <= UNSEEN, FREE**2 * (1 - t) ** 2, weak2]
 
 
-def _stiffness(gram: ca.SX, floor: ca.SX) -> ca.SX:
-    """Return K (k,): what each direction meets where those before it, the stronger ones, follow."""
-    k = floor.numel()
+def _stiffness(gram: ca.SX) -> ca.SX:
+    """Return K (k,): what each direction meets where those before it, the stronger ones, follow.
+
+    Args:
+        gram: (k, k) stiffness, its small weights included; its lower triangle is read.
+    """
+    k = gram.shape[0]
     last_first = list(reversed(range(k)))
-    whole = ca.densify(ca.tril2symm(ca.tril(gram)) + ca.diag(floor))
-    L_inv = linalg.inverse_factor(whole[last_first, last_first])
-    return ca.densify(ca.diag(L_inv))[last_first, 0] ** -2
+    places = [max(i, j) + k * min(i, j) for j in last_first for i in last_first]
+    L_inv = linalg.inverse_factor(ca.reshape(ca.vec(ca.densify(gram))[places], k, k))
+    root = ca.densify(ca.diag(L_inv))[last_first, 0]
+    return 1 / (root * root)
 
 
 def _damping(known: dict[str, ca.SX]) -> list[ca.SX]:
