@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from mbcasadi.codegen import builder, export_c
+from mbcasadi.codegen.cache.keys import build_key
 from mbcasadi.codegen.compiler import find_compiler, side_by_side_flags
 
 
@@ -30,6 +31,7 @@ def test_a_long_file_is_compiled_side_by_side_and_computes_the_same(
     plain = project.load()
     monkeypatch.setattr(builder, "LONG", 1)
     assert {*flags} <= {*project.build().command}
+    assert build_key(project.build().command) is not None  # so it is compiled once
     assert not {*flags} & {*project.build(flags=["-O2"]).command}  # flags of a user alone
     x = np.random.default_rng(0).standard_normal(40)
     np.testing.assert_allclose(project.load()(x), plain(x), rtol=1e-12, atol=1e-12)

@@ -21,7 +21,7 @@ FORMAT = "1"
 
 # Words of a command whose whole meaning is in the word. Others may read files or name the output.
 KNOWN = ("-O", "-std=", "-f", "-m", "-W", "-w", "-D", "-U", "-pedantic", "-shared", "-lm",
-         "-pthread", "-pipe")  # fmt: skip
+         "-pthread", "-pipe", "--param=")  # fmt: skip
 ALSO_KNOWN = ("-static-libgcc", "-Wl,--export-all-symbols", "-Wl,-install_name,", UNALIGNED)
 """Of `mbcasadi.platforms`, though words of this kind may read files."""
 
