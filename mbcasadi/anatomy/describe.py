@@ -41,7 +41,9 @@ LEVEL_AXIS = 0.5
 
 
 @checked
-def describe(system: System, q: ArrayLike | None = None) -> RobotDescription:
+def describe(
+    system: System, q: ArrayLike | None = None, *, ahead: ArrayLike | None = None
+) -> RobotDescription:
     """Return what a robot is: its kind, limbs, feet, tools, sides, and what drives its joints.
 
     It is read from structure, joints, shapes and actuators; names do not count, nor does the order
@@ -51,10 +53,13 @@ def describe(system: System, q: ArrayLike | None = None) -> RobotDescription:
         system: read from a model.
         q: (nq,) pose in which it stands; by default the first key frame, else the authored one,
             joints inside their ranges.
+        ahead: (3,) direction in which it looks, in the axes of its base; by default what its feet
+            and limbs say, else x of the world.
 
     Raises:
-        ProblemError: a system that is given by equations.
-        ShapeError: q has another size.
+        ProblemError: a system that is given by equations; `ahead` of a robot whose base is fixed,
+            or one that is vertical.
+        ShapeError: q or ahead has another size.
     """
     tree = system.tree
     if tree is None:
@@ -65,7 +70,8 @@ def describe(system: System, q: ArrayLike | None = None) -> RobotDescription:
     known = tree.q0 if keyframe is None else tree.keyframes[keyframe]
     default = np.clip(known, *position_ranges(system))
     pose = column("q", default if q is None else q, system.nq)
-    return _Reading(system, Links(tree, pose)).description(keyframe)
+    way = None if ahead is None else column("ahead", ahead, 3)
+    return _Reading(system, Links(tree, pose), way).description(keyframe)
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +80,7 @@ class _Reading:
 
     system: System
     links: Links
+    own_ahead: Array | None
 
     @cached_property
     def roles(self) -> JointRoles:
@@ -170,6 +177,8 @@ class _Reading:
         Of both ways to look, the one in which soles, else limbs without feet, reach farther, else
         the one along x of the world.
         """
+        if self.own_ahead is not None:
+            return self._as_given(self.own_ahead)
         if self.pair:
             return self._between(*self.pair)
         legs = [c for c in self.chains if self._stands(c) or c.wheel] or self.chains
@@ -200,6 +209,18 @@ class _Reading:
     def _driven(self, chain: Chain) -> int:
         """Return how many joints of a chain actuators move."""
         return sum(j.name in self.moved for k in chain.links for j in self.links.joints(k))
+
+    def _as_given(self, way: Array) -> tuple[Array, Array]:
+        """Return ahead and left of a direction (3,) in the axes of the base."""
+        where = f"ahead = {way.tolist()} of '{self.system.name}'"
+        if self.base[0] == "fixed":
+            raise ProblemError(f"{where}, whose base is fixed; expected none: it has no way ahead")
+        level = self.links.direction(self.base[1], way)[:2]
+        length = float(np.linalg.norm(level))
+        if length <= LEVEL_AXIS * float(np.linalg.norm(way)):
+            raise ProblemError(f"{where} is vertical where it stands; expected a level direction")
+        ahead = level / length
+        return ahead, np.array([-ahead[1], ahead[0]])
 
     def _between(self, *pair: Chain) -> tuple[Array, Array]:
         """Return ahead and left of two limbs on a fixed base, which reach ahead."""
@@ -233,7 +254,8 @@ class _Reading:
 
     def _looks_back(self) -> list[str]:
         """Return that ahead is not where the base's own x axis points, where nothing decides it."""
-        if self.base[0] == "fixed" or self._reach_ahead(self.axes[0]):
+        known = self.base[0] == "fixed" or self.own_ahead is not None
+        if known or self._reach_ahead(self.axes[0]):
             return []
         own = self.links.direction(self.base[1], np.array([1.0, 0.0, 0.0]))[:2]
         if own @ self.axes[0] > -LEVEL_AXIS:

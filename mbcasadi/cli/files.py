@@ -10,7 +10,14 @@ from rich.table import Table
 
 from mbcasadi.cli import console
 from mbcasadi.cli.console import JsonOnly, Output, Saved, finish
-from mbcasadi.cli.options import ControllerFile, Model, command, find_model, record_of
+from mbcasadi.cli.options import (
+    ControllerFile,
+    Model,
+    command,
+    find_model,
+    parse_direction,
+    record_of,
+)
 from mbcasadi.errors import ProblemError
 
 if TYPE_CHECKING:  # so that `--help` does not import CasADi and MuJoCo
@@ -22,9 +29,15 @@ if TYPE_CHECKING:  # so that `--help` does not import CasADi and MuJoCo
 cache = typer.Typer(no_args_is_help=True, help="What was generated and compiled before.")
 
 
+Moves = record_of(
+    ("validation.spec.motion_options.MotionOptions", ("speed", "turn", "radius", "frequency"))
+)
+
+
 @command
 def init(
     model: Model,
+    *,
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", help="File to write; spec.toml or controller.py by default."),
@@ -35,6 +48,14 @@ def init(
         typer.Option(
             help="What the robot is to do: hold, stand, squat, lift, trot, walk, track, reach, "
             "carry, grasp, hover, drive; by default what suits its kind."
+        ),
+    ] = None,
+    moves: Annotated[Any, Moves],
+    ahead: Annotated[
+        str | None,
+        typer.Option(
+            help="Where it looks, of its base's axes: +x, -x, +y, -y, +z, -z, or three numbers, "
+            "such as 1,1,0; by default what its feet and limbs say, else x of the world."
         ),
     ] = None,
     python: Annotated[
@@ -50,7 +71,7 @@ def init(
     `mbcasadi validate MODEL --controller FILE` runs it. With `--python` it is a script of the same
     controller, which validates and exports it: `python controller.py`.
     """
-    from mbcasadi.validation.spec import propose_spec
+    from mbcasadi.validation.spec import MotionOptions, propose_spec
 
     path = find_model(model)
     out = out or Path("controller.py" if python else "spec.toml")
@@ -59,6 +80,8 @@ def init(
     text = propose_spec(
         path,
         task=task,
+        motion=MotionOptions(**vars(moves)),
+        ahead=None if ahead is None else parse_direction(ahead),
         warn=lambda warning: typer.echo(f"warning: {warning}", err=True),
         python=python,
         mpc=mpc,

@@ -202,6 +202,23 @@ def find_model(model: str) -> Path:
     return models.find(model)
 
 
+def parse_direction(text: str) -> tuple[float, float, float]:
+    """Return `"-x"` as `(-1, 0, 0)`, and `"1,1,0"` as its numbers.
+
+    Raises:
+        ProblemError: neither an axis with its sign nor three numbers.
+    """
+    if len(text) == 2 and text[0] in "+-" and text[1] in "xyz":
+        x, y, z = (float(f"{text[0]}{int(axis == text[1])}") + 0.0 for axis in "xyz")
+        return x, y, z
+    try:
+        x, y, z = map(float, text.split(","))
+    except ValueError:
+        expected = "an axis such as +x or -y, or three numbers such as 1,1,0"
+        raise ProblemError(f"--ahead {text}: expected {expected}") from None
+    return x, y, z
+
+
 def parse_numbers(texts: Sequence[str]) -> dict[str, float]:
     """Return `["mass=0.1"]` as `{"mass": 0.1}`.
 

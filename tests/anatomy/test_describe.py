@@ -147,5 +147,16 @@ def test_a_base_whose_axis_points_back_is_said_to_be_a_guess():
     spec.body("trunk").quat = [0.0, 0.0, 0.0, 1.0]
     for key in list(spec.keys):
         spec.delete(key)
-    (note,) = mb.describe(mb.read_mjcf(spec)).notes
-    assert "a guess" in note
+    system = mb.read_mjcf(spec)
+    guessed = mb.describe(system)
+    assert "a guess" in guessed.notes[0]
+    said = mb.describe(system, ahead=[1.0, 0.0, 0.5])  # of the base, level or not
+    assert not said.notes
+    np.testing.assert_allclose(said.ahead, [-1, 0], atol=1e-12)
+    np.testing.assert_allclose(said.left, [0, -1], atol=1e-12)
+    sides = [robot.limbs[0].side for robot in (guessed, said)]
+    assert (said.limbs[0].name, *sides) == ("FL_calf", "right", "left")
+    with pytest.raises(ProblemError, match=r"ahead = \[.*\] of 'quadruped' is vertical"):
+        mb.describe(system, ahead=[0.0, 0.1, 1.0])
+    with pytest.raises(ProblemError, match="of 'scara', whose base is fixed"):
+        mb.describe(mb.read_mjcf("scara"), ahead=[1.0, 0.0, 0.0])

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from mbcasadi import models
 from mbcasadi.cli import check
 from mbcasadi.cli.app import app
-from mbcasadi.cli.options import parse_numbers, parse_ranges
+from mbcasadi.cli.options import parse_direction, parse_numbers, parse_ranges
 from mbcasadi.errors import ProblemError
 from mbcasadi.validation.spec.activities import ACTIVITIES
 
@@ -140,6 +140,18 @@ def test_init_warns_of_a_robot_that_falls(tmp_path):
     assert "warning: The base floats" in result.stderr
     assert '<geom name="floor" type="plane"' in result.stderr
     assert "warning" not in result.stdout
+
+
+def test_the_way_ahead_is_an_axis_or_three_numbers(tmp_path):
+    assert parse_direction("-y") == (0.0, -1.0, 0.0)
+    assert parse_direction("1,1,0") == (1.0, 1.0, 0.0)
+    for wrong in ("x", "+w", "1,1"):
+        with pytest.raises(ProblemError, match="expected an axis such as"):
+            parse_direction(wrong)
+    options = ["--task", "stand", "--ahead", "-x", "--speed", "0.2"]
+    result = RUN.invoke(app, ["init", "quadruped", "-o", str(tmp_path / "s.toml"), *options])
+    assert result.exit_code == 2
+    assert "speed = 0.2 with task 'stand'; expected task trot, walk or drive" in result.stderr
 
 
 def test_numbers_and_ranges_are_read_by_name_and_others_are_refused():

@@ -293,6 +293,7 @@ def calls_of_validation():
             "trial": plants.own_spec().trial,
         },
         home + "spec.json_schema": {},
+        home + "spec.MotionOptions": {"speed": 0.3},
         home + "spec.propose_spec": {"model": ex.FOUR_BAR},
         home + "spec.Spec.with_trial": {"self": plants.own_spec()},
         home + "spec.Spec.model": {"self": plants.own_spec(), "path": ex.FOUR_BAR},

@@ -16,6 +16,7 @@ from mbcasadi.validation.spec.common import Spec
 from mbcasadi.validation.spec.experiment import Experiment, example_inputs
 from mbcasadi.validation.spec.kinds import build_experiment, experiment_for_system
 from mbcasadi.validation.spec.logs import estimate_log_of_spec
+from mbcasadi.validation.spec.motion_options import MotionOptions
 from mbcasadi.validation.spec.propose import propose_spec
 from mbcasadi.validation.spec.read import json_schema, parse_spec, read_spec
 from mbcasadi.validation.spec.run import (
@@ -29,6 +30,7 @@ from mbcasadi.validation.spec.run import (
 
 __all__ = [
     "Experiment",
+    "MotionOptions",
     "Spec",
     "build_experiment",
     "cases_of_spec",

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from mbcasadi.anatomy import RobotDescription
 from mbcasadi.errors import ProblemError
 from mbcasadi.system import GeometryContact
+from mbcasadi.validation.spec.motion_options import MotionOptions
 
 Array = NDArray[np.float64]
 Activity = Literal[
@@ -35,9 +36,9 @@ SUITED: dict[Activity, tuple[str, ...]] = {
     "stand": LEGGED,
     "squat": LEGGED,
     "lift": LEGGED,
-    "track": ARMED,
+    "track": (*ARMED, *LEGGED),
     "reach": ARMED,
-    "carry": ARMED,
+    "carry": (*ARMED, *LEGGED),
     "grasp": HANDS,
     "hover": ("drone",),
     "trot": ("quadruped",),
@@ -47,8 +48,10 @@ SUITED: dict[Activity, tuple[str, ...]] = {
 """Kinds of robots that can do an activity; all can hold where they start."""
 
 WALKS: tuple[Activity, ...] = ("trot", "walk")
-ON_FEET: tuple[Activity, ...] = ("squat", "lift", *WALKS)
-"""Activities that need a floating base on feet."""
+WITH_TOOLS: tuple[Activity, ...] = ("track", "reach", "carry")
+"""Activities of arms; of a hand where the robot stands."""
+ON_FEET: tuple[Activity, ...] = ("squat", "lift", *WALKS, *WITH_TOOLS)
+"""Activities for which a robot with legs needs a floating base on feet."""
 
 DEFAULT: dict[str, Activity] = {
     "arm": "track",
@@ -88,6 +91,8 @@ def activity_of(robot: RobotDescription, wanted: str | None, *, mpc: bool = Fals
         ProblemError: no such activity, or none for this kind of robot.
     """
     able = [each for each in ACTIVITIES if robot.kind in SUITED.get(each, (robot.kind,))]
+    if not robot.limbs_of("arm"):
+        able = [each for each in able if each not in WITH_TOOLS]
     if mpc:
         able = [each for each in able if each in WALKS]
         if not able:
@@ -156,7 +161,11 @@ def contacts_of_plan(
 
 
 def walk_of(
-    robot: RobotDescription, feet: Sequence[FootContact], base: Array, timestep: float
+    robot: RobotDescription,
+    feet: Sequence[FootContact],
+    base: Array,
+    timestep: float,
+    motion: MotionOptions,
 ) -> Walk:
     """Return how a robot walks: a trot of four legs, or one of two legs after the other.
 
@@ -168,9 +177,14 @@ def walk_of(
         feet: contacts of the plan.
         base: (3, 3) rotation of the base at the start.
         timestep: of the plant, s.
+        motion: speed and turn, where they are given.
+
+    Raises:
+        ProblemError: a speed at which feet on the ground move by more than the length of a leg.
     """
     legs = robot.limbs_of("leg")
-    longer = float(np.mean([leg.length for leg in legs])) / LEG
+    length = float(np.mean([leg.length for leg in legs]))
+    longer = length / LEG
     trots, slower = len(legs) == 4, float(np.sqrt(longer))
     stride, stands, begins, speed = TROT if trots else STEPS
     period = TICKS * timestep * max(1, round(PLAN * slower / (TICKS * timestep)))
@@ -181,8 +195,15 @@ def walk_of(
         if leg.foot is not None
         for geom in leg.foot.geoms
     }
-    ahead = base.T @ np.array([*robot.ahead, 0.0]) * speed * slower
-    turn = TURN / slower * (1.0 if trots else 0.5)
+    speed = speed * slower if motion.speed is None else motion.speed
+    fastest = length / (stands * stride * slower)
+    if abs(speed) > fastest:
+        raise ProblemError(
+            f"speed = {speed:g} m/s of '{robot.name}': a foot on the ground would move by more "
+            f"than its leg is long; expected at most {fastest:.2g} m/s"
+        )
+    ahead = base.T @ np.array([*robot.ahead, 0.0]) * speed
+    turn = TURN / slower * (1.0 if trots else 0.5) if motion.turn is None else motion.turn
     along = np.round(ahead[:2], 6) + 0.0  # no -0
     terms = [f"{{ by = {each:.3g}, duration = 1.5, start = 0.5 }}" for each in along]
     turns = (

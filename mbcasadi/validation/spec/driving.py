@@ -17,11 +17,13 @@ from mbcasadi.anatomy.links import Links
 from mbcasadi.description import Wheel
 from mbcasadi.errors import ProblemError
 from mbcasadi.plant import Ground
+from mbcasadi.shapes import require_positive
 from mbcasadi.system import GeometryContact, System, contacts_of
 from mbcasadi.validation.spec.wheel_speeds import (
     FREQUENCY,
     UP,
     WheelContact,
+    fastest_of,
     path_frequency,
     tree_of,
 )
@@ -92,15 +94,26 @@ def wheels_on_plane(
     return tuple(each for each, gap in gaps.items() if gap < lowest + ON_GROUND)
 
 
-def drive_of(robot: RobotDescription, system: System, q: Array) -> Drive:
-    """Return how a wheeled base drives, that stands at q (nq,).
+def drive_of(
+    robot: RobotDescription, system: System, q: Array, speed: float | None = None
+) -> Drive:
+    """Return how a wheeled base drives.
+
+    Args:
+        robot: the base.
+        system: of its model.
+        q: (nq,) in which it stands.
+        speed: the fastest on its path, m/s; by default that of 0.2 Hz, or what its wheels can.
 
     Raises:
-        ProblemError: it has no wheels that actuators turn, or that they turn fast enough to move;
-            wheels skid when it turns; rollers that do not turn.
+        ProblemError: it has no wheels that actuators turn, or that they turn fast enough to move,
+            or for this speed; wheels skid when it turns; rollers that do not turn.
     """
+    if speed is not None:
+        require_positive(speed=speed)
     if robot.base == "planar":
-        return _figure(robot, (), (), (0.0, 0.0, 0.0), SLIDES, FREQUENCY, turns=True)
+        frequency = FREQUENCY if speed is None else speed / fastest_of(SLIDES)
+        return _figure(robot, (), (), (0.0, 0.0, 0.0), SLIDES, frequency, turns=True)
     links = Links(tree_of(system), q)
     wheels = tuple(_wheel(system, links, link) for link in _wheel_links(robot, links))
     driven = {*system.joint_roles.driven, *system.joint_roles.dependent}
@@ -121,7 +134,7 @@ def drive_of(robot: RobotDescription, system: System, q: Array) -> Drive:
     base = next(k for k in links.parents if links.name(k) == robot.base_body)
     p, R = links.pose(base)
     offset = tuple(float(x) for x in np.round(R.T @ (point - p), 4))
-    frequency = path_frequency(robot, system, q, wheels, track)
+    frequency = path_frequency(robot, system, q, wheels, track, speed)
     own, standing = _of_wheels(robot, links), wheels_on_plane(robot, system, q)
     casters = tuple(each.name for each in standing if each.geom2 not in own)
     return _figure(robot, wheels, casters, offset, track, frequency, turns=rolls)

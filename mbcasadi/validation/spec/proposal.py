@@ -8,7 +8,7 @@ from math import ceil
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.anatomy import RobotDescription
+from mbcasadi.anatomy import RobotDescription, RobotTool
 from mbcasadi.control import ProposedGains, propose_gains
 from mbcasadi.plant import Ground
 from mbcasadi.system import System
@@ -26,6 +26,7 @@ DELAY = 1  # ticks, of the gains and of the trial
 LAG = 5e-3  # s, of usual motors with their current loop
 POSTURE_WEIGHT = 1e-3  # beside the task of a base or tool
 BEYOND_REACH = 1e-2  # the same, where a tool cannot follow: an outstretched arm does not whip
+SWAY = 0.05  # m and rad, of a base that stands while a hand moves
 ROUNDING = 1e-9  # of a number of periods
 ASIDE = 0.05  # of the weight, of a push that a balance stands
 LISTED = 12  # names of a kind in a comment
@@ -53,6 +54,7 @@ class Proposal:
         loose: joints of limbs on the world that nothing drives, which the others balance.
         springs: stiff ones, which the law holds.
         gains, period, rigid, timestep: of controller and plant, s; None for the model's own step.
+        unlimited: why no limits keep the joints of legs within their ranges, "" where they do.
     """
 
     system: System
@@ -80,6 +82,7 @@ class Proposal:
     period: float
     rigid: bool
     timestep: float | None = None
+    unlimited: str = ""
 
     def refined(self, finer: int) -> "Proposal":
         """Return the same with shorter steps of the plant, and of the controller."""
@@ -150,6 +153,12 @@ class Proposal:
         """Driven joints of the arms whose tools move."""
         arms = {name for arm in self.robot.limbs_of("arm") for name in arm.joints}
         return tuple(name for name in self.driven if name in arms)
+
+    @property
+    def other_hands(self) -> tuple[RobotTool, ...]:
+        """Tools of arms that do not move."""
+        moving = [each.tool for each in self.tools]
+        return tuple(a.tool for a in self.robot.limbs_of("arm") if a.tool not in moving)
 
     @property
     def at_rest(self) -> tuple[str, ...]:
@@ -223,6 +232,7 @@ class Proposal:
             "delay": DELAY,
             "falls": FALLS,
             "exact": EXACT.get(self.activity),
+            "sway": SWAY,
             "roughness": ROUGHNESS,
             "frequency": FREQUENCY,
         }

@@ -6,57 +6,40 @@ drive.
 """
 
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from math import ceil
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
 from mbcasadi.anatomy import RobotDescription, describe
-from mbcasadi.anatomy.standing_pose import standing_pose
 from mbcasadi.argument_kinds import checked
-from mbcasadi.control.regulators import equilibrium
-from mbcasadi.errors import AssemblyError, ProblemError, SimulationError
+from mbcasadi.errors import ProblemError, SimulationError
 from mbcasadi.plant import Ground, Plant, Source, with_ground, with_object
-from mbcasadi.system import GeometryContact, System, read_mjcf
+from mbcasadi.system import System, read_mjcf
 from mbcasadi.system.geom_pairs import is_static
 from mbcasadi.system.missing_ground import HOW_TO_GET_A_FLOOR
 from mbcasadi.validation.run import PlantFactory, fitted_to_plant
 from mbcasadi.validation.spec.activities import (
-    ON_FEET,
-    WALKS,
-    Activity,
-    Walk,
     activity_of,
-    contacts_of_plan,
-    walk_of,
 )
-from mbcasadi.validation.spec.driving import drive_of, ground_of_wheels, wheels_on_plane
+from mbcasadi.validation.spec.driving import ground_of_wheels
 from mbcasadi.validation.spec.grasping import holds_of
 from mbcasadi.validation.spec.kinds import experiment_for_system
-from mbcasadi.validation.spec.lifting import balance_of
+from mbcasadi.validation.spec.model_facts import driven_joints, facts_of
+from mbcasadi.validation.spec.motion_options import SUITED_MOTION, MotionOptions, require_taken
 from mbcasadi.validation.spec.proposal import DELAY, FALLS, Proposal, gains_for, listed
 from mbcasadi.validation.spec.read import parse_spec
 from mbcasadi.validation.spec.script import script_of_spec
-from mbcasadi.validation.spec.springs import HeldSprings, springs_to_hold
-from mbcasadi.validation.spec.start import (
-    base_joint,
-    feet_on_plane,
-    joints_outside,
-    onto_ground,
-    within_ranges,
-)
-from mbcasadi.validation.spec.tool_motions import loads_of, tool_motions
+from mbcasadi.validation.spec.springs import HeldSprings
 
-Array = NDArray[np.float64]
 SHORTEST_PERIOD = 1e-3  # s
 LONGEST_PERIOD = 2.5e-3  # s, of tools and fingers, beside the servos of small robots
 SOFTER = 6  # gains that are tried, each with half the damping of the one before
 STEADY = 20  # steps of a plant with rigid loops: of light bodies with dry friction it may diverge
 FINER = (1, 2, 4)  # parts of a period, for servos that are unstable in the model's own time step
-ROUND = ("sphere", "ellipsoid", "capsule")  # shapes that roll
 NO_SOLES = (
     "What is lowest at the start is no foot: give its feet geoms, or write contacts of your own"
 )
@@ -71,6 +54,8 @@ def propose_spec(
     model: Path,
     *,
     task: str | None = None,
+    motion: MotionOptions = SUITED_MOTION,
+    ahead: ArrayLike | None = None,
     warn: Callable[[str], object] | None = None,
     python: bool = False,
     mpc: bool = False,
@@ -83,22 +68,27 @@ def propose_spec(
     Args:
         model: MJCF or URDF file.
         task: what the robot is to do, of `ACTIVITIES`; by default what suits its kind.
+        motion: its speed, turn, radius and frequency, where they are not to suit the robot.
+        ahead: (3,) direction in which the robot looks, in the axes of its base, as `describe`.
         warn: called with a sentence where the robot cannot hold its start, or not drive.
         python: return a script that builds, validates and exports the same, in place of the file.
         mpc: whole-body MPC: `trot` or `walk`, as the robot's kind can.
 
     Raises:
         ModelError: the model cannot be read.
-        ProblemError: a model without actuators; a task that its kind cannot do; servos that no
-            gains and no plant suit.
+        ProblemError: a model without actuators; a task that its kind cannot do; a motion that the
+            task does not take, or the robot cannot make; servos that no gains and no plant suit.
+        ShapeError: `ahead` has another size.
     """
     system = read_mjcf(model)
     if not system.nu:
         raise ProblemError(
             f"{model}: the model has no actuator, nothing can be controlled; add <actuator>"
         )
-    robot = describe(system)
-    if (activity := activity_of(robot, task, mpc=mpc)) == "grasp":
+    robot = describe(system, ahead=ahead)
+    activity = activity_of(robot, task, mpc=mpc)
+    require_taken(motion, activity)
+    if activity == "grasp":
         return _written(_grasping(model, system, robot), model, python)
     ground = _ground(system, robot)
     source = str(model) if ground is None else with_ground(model, ground)
@@ -107,11 +97,11 @@ def propose_spec(
     plant = Plant(source)
     period = _period(plant)
     try:
-        facts = _facts(system, robot, ground, plant, activity, period)
+        facts = facts_of(system, robot, ground, plant, activity, period, motion)
     except ProblemError as error:
-        if task is not None or activity not in ("drive", "stand"):
+        if task is not None or activity not in ("drive", "stand") or motion.given:
             raise
-        facts = _facts(system, robot, ground, plant, "hold", period)
+        facts = facts_of(system, robot, ground, plant, "hold", period, motion)
         if warn is not None:
             warn(f"It holds where it starts: {error}")
     facts = _accepted(facts, source, model.name)
@@ -163,7 +153,7 @@ def _grasping(model: Path, system: System, robot: RobotDescription) -> Proposal:
             drive=None,
             hold=hold,
             balance=None,
-            driven=_driven(held),
+            driven=driven_joints(held),
             loose=(),
             springs=HeldSprings(),
             gains=gains_for(_period(plant), HeldSprings()),
@@ -200,27 +190,44 @@ def _ground(system: System, robot: RobotDescription) -> Ground | None:
 def _accepted(facts: Proposal, model: Source, name: str) -> Proposal:
     """Return the facts with a plant and gains that the model's servos allow.
 
+    Legs have no joint limits where these alone are what no controller can be built with.
+
     Raises:
         ProblemError: there are none; the message is that of the first trial.
     """
     if facts.walk is not None:
         return facts
     why = ""
+    for trial in _trials(facts):
+        error = _error_of(trial, model, name)
+        if not error:
+            return trial
+        why = why or error
+        bare = replace(trial, unlimited=error)
+        if trial.contacts and not _error_of(bare, model, name):
+            return bare
+    raise ProblemError(f"{name}: no controller could be proposed: {why}")
+
+
+def _trials(facts: Proposal) -> Iterator[Proposal]:
+    """Yield the facts with softer and softer gains, then with finer steps of the plant."""
     fine = max(1, ceil(facts.period / LONGEST_PERIOD)) if facts.tools or facts.hold else 1
     for finer in FINER:
         refined = facts if fine * finer == 1 else facts.refined(fine * finer)
+        gains = refined.gains
         for k in range(SOFTER):
-            gains = refined.gains
             softer = replace(gains, kp=gains.kp / 4**k, kd=gains.kd / 2**k)
             for rigid in (True, False)[not facts.rigid :]:
-                trial = replace(refined, gains=softer, rigid=rigid)
-                try:
-                    _build(trial, model, name)
-                except (ProblemError, SimulationError) as error:
-                    why = why or str(error)
-                else:
-                    return trial
-    raise ProblemError(f"{name}: no controller could be proposed: {why}")
+                yield replace(refined, gains=softer, rigid=rigid)
+
+
+def _error_of(facts: Proposal, model: Source, name: str) -> str:
+    """Return why there is no controller, or none for the plant, "" where there is."""
+    try:
+        _build(facts, model, name)
+    except (ProblemError, SimulationError) as error:
+        return str(error)
+    return ""
 
 
 def _build(facts: Proposal, model: Source, name: str) -> None:
@@ -237,109 +244,3 @@ def _build(facts: Proposal, model: Source, name: str) -> None:
     if facts.rigid:
         plant.reset(facts.q0)
         plant.step(np.zeros(plant.nu), steps=STEADY)
-
-
-def _facts(
-    system: System,
-    robot: RobotDescription,
-    ground: Ground | None,
-    plant: Plant,
-    activity: Activity,
-    period: float,
-) -> Proposal:
-    """Return what can be read from a model."""
-    tree = system.tree
-    assert tree is not None  # it was read from a model
-    keyframe = next(iter(tree.keyframes), None)
-    authored = np.array(tree.q0 if keyframe is None else tree.keyframes[keyframe], dtype=float)
-    stands = standing_pose(system, robot, authored)
-    q0 = within_ranges(system, plant, stands)
-    if activity in ("stand", *ON_FEET) and not any(tree.gravity):
-        raise ProblemError(
-            f"task {activity!r} of '{robot.name}', whose model has no gravity: nothing presses its "
-            'feet on the ground; expected <option gravity="0 0 -9.81"/>'
-        )
-    free, rises = base_joint(robot, system, q0)
-    contacts: tuple[str, ...] = ()
-    unheld = ""
-    found: tuple[GeometryContact, ...] = ()
-    if free is not None and activity == "drive":
-        q0 += rises * onto_ground(system, wheels_on_plane(robot, system, q0), q0)
-    elif free is not None and any(tree.gravity):
-        found, contacts = feet_on_plane(system, q0)
-        if found:
-            q0 += rises * onto_ground(system, found, q0)
-            q0, unheld = _at_rest(system, q0, found)
-            q0 += rises * onto_ground(system, found, q0)
-    moved = float(rises @ (q0 - authored)) if found or activity == "drive" else 0.0
-    if activity in ON_FEET and not (found and robot.base == "floating"):
-        raise ProblemError(
-            f"task {activity!r} of '{robot.name}', which has no feet on a ground that its base "
-            "could leave; expected a free joint of the base, and shapes of feet"
-        )
-    scalar = (joint for joint in tree.joints if joint.kind in ("hinge", "slide"))
-    limbs = [joint.qpos for joint in scalar if free is not None and joint.body != free.body]
-    loads = loads_of(robot, plant) if activity == "carry" else {}
-    laden = Plant(plant.model, perturb=loads)
-    tools, q0 = tool_motions(robot, laden, q0, activity)
-    springs = springs_to_hold(system, found, q0) if found else HeldSprings()
-    return Proposal(
-        system=system,
-        robot=robot,
-        ground=ground,
-        keyframe=keyframe,
-        q0=q0,
-        base=None if free is None else tree.bodies[free.body].name,
-        contacts=contacts,
-        moved=moved,
-        outside=joints_outside(system, authored),
-        bent=free is not None and not np.allclose(q0[limbs], authored[limbs]),
-        activity=activity,
-        unheld=unheld,
-        loads=loads,
-        tools=tools,
-        hold=None,
-        balance=balance_of(robot, system, q0, found) if found and activity == "lift" else None,
-        walk=_walk(system, robot, plant, q0, found) if found and activity in WALKS else None,
-        drive=drive_of(robot, system, q0) if activity == "drive" else None,
-        driven=_driven(system),
-        loose=_loose(robot) if activity == "hold" else (),
-        springs=springs,
-        gains=gains_for(period, springs),
-        period=period,
-        rigid=system.nc > 0,
-    )
-
-
-def _at_rest(system: System, q: Array, feet: Sequence[GeometryContact]) -> tuple[Array, str]:
-    """Return the pose nearest to q that actuators hold on the feet, and why there is none."""
-    try:
-        contacts = [contact.as_contact() for contact in feet]
-        return equilibrium(system, q, contacts=contacts, friction=True).q, ""
-    except (AssemblyError, ProblemError) as error:
-        return q, str(error)
-
-
-def _walk(
-    system: System, robot: RobotDescription, plant: Plant, q: Array, feet: Sequence[GeometryContact]
-) -> Walk:
-    """Return gait and command of a robot that stands at q on these contacts."""
-    assert system.tree is not None
-    rolling = {geom.name for geom in system.tree.geoms if geom.kind in ROUND}
-    rotation = np.array(system.frame(robot.base_body, "body").pose(q)[1])
-    return walk_of(robot, [*contacts_of_plan(feet, rolling)], rotation, plant.timestep)
-
-
-def _loose(robot: RobotDescription) -> tuple[str, ...]:
-    """Return the joints of a limb on the world that nothing drives, if it is no arm."""
-    if robot.kind != "other" or robot.base != "fixed":
-        return ()
-    names = [name for limb in robot.limbs for name in limb.joints]
-    return tuple(name for name in names if name in robot.joints.passive)
-
-
-def _driven(system: System) -> tuple[str, ...]:
-    """Return the hinges and slides that an actuator drives, through a tendon too."""
-    assert system.tree is not None
-    scalar = [joint.name for joint in system.tree.joints if joint.kind in ("hinge", "slide")]
-    return tuple(name for name in system.joint_roles.driven if name in scalar)

@@ -1,4 +1,7 @@
-"""What the tools of arms do: a circle, also with a load, or the way beyond reach and home."""
+"""What the tools of arms do: a circle, also with a load, or the way beyond reach and home.
+
+An arm or a pair of them moves all its tools; a robot that stands moves one hand.
+"""
 
 from dataclasses import dataclass
 
@@ -7,17 +10,21 @@ import numpy as np
 from mbcasadi.anatomy import RobotDescription, RobotLimb, RobotTool
 from mbcasadi.errors import ProblemError
 from mbcasadi.plant import Plant
-from mbcasadi.validation.spec.activities import Activity, Array
-from mbcasadi.validation.spec.workspace import AXES, FREQUENCY, Workplace, place_of, workplace
-
-WITH_TOOLS: tuple[Activity, ...] = ("track", "reach", "carry")
-"""Activities of arms."""
+from mbcasadi.validation.spec.activities import ARMED, WITH_TOOLS, Activity, Array
+from mbcasadi.validation.spec.motion_options import MotionOptions
+from mbcasadi.validation.spec.workspace import AXES, Workplace, place_of, workplace
 
 EXACT: dict[Activity, float] = {"track": 2e-3, "reach": 1e-3, "carry": 5e-3}
 """M; largest error on a circle, at home again, and on a circle with an unknown load."""
 
 LOAD = 0.1
 """Mass of a load that the controller does not know, in that of the arm's links."""
+
+LEAST_MASS = 1e-9
+"""Kg, of a body whose mass is a parameter."""
+
+LENGTH_DIGITS = 3
+"""Of lengths, m, of arms that are as long as each other."""
 
 FAR = 1.0
 """Way beyond the tool's place, in lengths of the arm: out of reach from wherever it is."""
@@ -41,17 +48,29 @@ class ToolMotion:
 
 
 def tool_motions(
-    robot: RobotDescription, plant: Plant, q: Array, activity: Activity
+    robot: RobotDescription, plant: Plant, q: Array, activity: Activity, motion: MotionOptions
 ) -> tuple[tuple[ToolMotion, ...], Array]:
-    """Return what the tools of all arms do, and the pose (nq,) in which they begin."""
-    motions, arms = [], robot.limbs_of("arm")
+    """Return what the tools of arms at work do, and the pose (nq,) in which they begin.
+
+    Raises:
+        ProblemError: as `workplace`.
+    """
+    motions, arms = [], arms_at_work(robot)
     for arm in arms if activity in WITH_TOOLS else ():
-        place = workplace(plant, arm, q)
+        place = workplace(plant, arm, q, motion)
         q = place.q
         terms = _beyond(plant, arm, place) if activity == "reach" else _circle(place)
         name = "tool" if len(arms) == 1 else f"{arm.side}_tool"
         motions.append(ToolMotion(name, arm.tool, place, terms))
     return tuple(motions), q
+
+
+def arms_at_work(robot: RobotDescription) -> tuple[RobotLimb, ...]:
+    """Return all arms on a fixed base; of a robot that stands the one with the most joints."""
+    arms = robot.limbs_of("arm")
+    if robot.kind in ARMED or not arms:
+        return arms
+    return (max(arms, key=lambda arm: (len(arm.joints), round(arm.length, LENGTH_DIGITS))),)
 
 
 def loads_of(robot: RobotDescription, plant: Plant) -> dict[str, float]:
@@ -60,22 +79,25 @@ def loads_of(robot: RobotDescription, plant: Plant) -> dict[str, float]:
     Raises:
         ProblemError: a body without a name, whose mass is no parameter.
     """
-    model, arms = plant.model, robot.limbs_of("arm")
+    model, arms = plant.model, arms_at_work(robot)
     named = {model.body(k).name for k in range(model.nbody)}
     if nameless := {arm.name for arm in arms} - named:
         raise ProblemError(
             f"task 'carry' of '{robot.name}': the last body of an arm, {', '.join(nameless)}, has "
             "no name; give it one in the model"
         )
-    links = float(model.body_mass[model.body_weldid > 0].sum()) / len(arms)
-    masses = {arm.name: float(model.body(arm.name).mass[0]) for arm in arms}
-    return {f"body:{name}:mass": LOAD * links / max(m, 1e-9) for name, m in masses.items()}
+    errors = {}
+    for arm in arms:
+        links = float(model.body_subtreemass[model.joint(arm.joints[0]).bodyid[0]])
+        own = max(float(model.body(arm.name).mass[0]), LEAST_MASS)
+        errors[f"body:{arm.name}:mass"] = LOAD * links / own
+    return errors
 
 
 def _circle(place: Workplace) -> dict[str, str]:
     """Return a circle from the start: `r s(t) sin(w t)`, and `r s(t) (1 - cos(w t))`."""
     first, second = tuple(place.plane)
-    wave = f"amplitude = {place.radius:.4g}, frequency = {FREQUENCY}, ramp = 1.0"
+    wave = f"amplitude = {place.radius:.4g}, frequency = {place.frequency:g}, ramp = 1.0"
     return {
         first: f"{{ {wave} }}",
         second: f"[{{ {wave}, phase = -90 }}, {{ by = {place.radius:.4g}, duration = 1.0 }}]",

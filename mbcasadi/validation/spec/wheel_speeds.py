@@ -59,25 +59,43 @@ def path_frequency(
     q: Array,
     wheels: Sequence[WheelContact],
     track: float,
+    speed: float | None,
 ) -> float:
     """Return at how many Hz the figure's fastest motion, ahead or turning, is one of the wheels.
 
+    Args:
+        robot, system: the base, and the system of its model.
+        q: (nq,) in which it stands.
+        wheels: that touch the ground.
+        track: length of the figure, m.
+        speed: the fastest on it, m/s, or None.
+
     Raises:
-        ProblemError: at none.
+        ProblemError: at none, or not at this speed.
     """
     able = _force_ranges(system)
     _require_motors(robot, system, able, q, _rolling(robot, system, q, wheels, (1.0, 0.0)))
-    frequency = FREQUENCY
-    for _ in range(TRIES):
-        fastest = np.sqrt(2) * track / 2 * 2 * np.pi * frequency / RESERVE
+    first = FREQUENCY if speed is None else speed / fastest_of(track)
+    for frequency in first * SLOWER ** np.arange(TRIES):
+        fastest = fastest_of(track) * frequency / RESERVE
         motions = ((fastest, 0.0), (0.0, 2 * fastest / track))
         if all(_can(robot, system, able, q, wheels, motion) for motion in motions):
-            return frequency
-        frequency *= SLOWER
+            if speed is None or frequency == first:
+                return float(frequency)
+            raise ProblemError(
+                f"speed = {speed:g} m/s of '{robot.name}': its actuators turn the wheels for "
+                f"{RESERVE * fastest:.2g} m/s, with half of their speed in reserve; expected at "
+                "most that"
+            )
     raise ProblemError(
         f"task 'drive' of '{robot.name}': its actuators do not turn the wheels against damping "
         f"and dry friction, even at {fastest:.3g} m/s; expected larger ranges of control or force"
     )
+
+
+def fastest_of(length: float) -> float:
+    """Return the largest speed, m/s, on a figure of eight of this length, m, at 1 Hz."""
+    return float(np.sqrt(2) * np.pi * length)
 
 
 def _force_ranges(system: System) -> ca.Function:

@@ -16,19 +16,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.anatomy import RobotLimb, RobotTool
+from mbcasadi.errors import ProblemError
 from mbcasadi.plant import Plant
 from mbcasadi.plant.contacts import frame_index
+from mbcasadi.validation.spec.motion_options import SUITED_MOTION, MotionOptions
 
 Array = NDArray[np.float64]
 
-RADIUS = 0.05
-"""Of a circle, in shares of the arm's length."""
+RADIUS, FREQUENCY = 0.05, 0.5
+"""Of a circle, in shares of the arm's length, and Hz, where they are not given."""
 
 OFF_ENDS = 0.1
 """Least distance of a joint from the ends of its range, of the range."""
-
-FREQUENCY = 0.5
-"""Hz, of a circle."""
 
 CARRIED = 0.8
 """Largest share of an actuator's force that carries and moves the arm."""
@@ -62,7 +61,7 @@ class Workplace:
         q: (nq,) pose.
         axes: world axes along which the tool can move, of "xyz".
         plane: two of them, of the circle that begins and ends at the tool.
-        radius: m.
+        radius, frequency: of the circle, m and Hz.
         margin: the least of all criteria, as a share of what each requires; above 1 all are met.
     """
 
@@ -70,18 +69,30 @@ class Workplace:
     axes: str
     plane: str
     radius: float
+    frequency: float
     margin: float
 
 
-def workplace(plant: Plant, arm: RobotLimb, q: Array) -> Workplace:
+def workplace(
+    plant: Plant, arm: RobotLimb, q: Array, motion: MotionOptions = SUITED_MOTION
+) -> Workplace:
     """Return where an arm can work: at q if it can, else at the best of random poses.
 
     Args:
         plant: with the arm.
         arm: whose tool moves.
         q: (nq,) pose of all other joints, and of the arm at first.
+        motion: radius and frequency of the circle, where they are given.
+
+    Raises:
+        ProblemError: a circle that is larger than the arm is long.
     """
-    search = _Search(plant.model, arm, q)
+    if motion.radius is not None and motion.radius >= arm.length:
+        raise ProblemError(
+            f"radius = {motion.radius:g} m of a circle of '{arm.name}', an arm of "
+            f"{arm.length:.2g} m; expected less"
+        )
+    search = _Search(plant.model, arm, q, motion)
     first = search.at(q)
     if first.margin > 1:
         return first
@@ -103,8 +114,12 @@ def place_of(model: mujoco.MjModel, data: mujoco.MjData, tool: RobotTool) -> Arr
 class _Search:
     """Poses of an arm in MuJoCo."""
 
-    def __init__(self, model: mujoco.MjModel, arm: RobotLimb, q: Array) -> None:
+    def __init__(
+        self, model: mujoco.MjModel, arm: RobotLimb, q: Array, motion: MotionOptions
+    ) -> None:
         self.model, self.arm, self.start = model, arm, q
+        self.radius = RADIUS * arm.length if motion.radius is None else motion.radius
+        self.frequency = FREQUENCY if motion.frequency is None else motion.frequency
         self.data = mujoco.MjData(model)
         joints = [model.joint(name) for name in arm.joints]
         self.places = np.array([int(each.qposadr[0]) for each in joints])
@@ -128,13 +143,12 @@ class _Search:
 
     def at(self, q: Array) -> Workplace:
         """Return the workplace of a pose, with its best circle."""
-        axes = self.axes
-        radius, best = RADIUS * self.arm.length, ("", -np.inf)
+        axes, best = self.axes, ("", -np.inf)
         for plane in combinations(axes, 2):
-            margin = self._along(q, plane, radius)
+            margin = self._along(q, plane)
             if margin > best[1]:
                 best = ("".join(plane), margin)
-        return Workplace(q, axes, best[0] or axes, radius, float(best[1]))
+        return Workplace(q, axes, best[0] or axes, self.radius, self.frequency, float(best[1]))
 
     @cached_property
     def axes(self) -> str:
@@ -157,13 +171,13 @@ class _Search:
         call(self.model, self.data, self.J, None, self.frame)
         return self.J[:, self.dofs]
 
-    def _along(self, q: Array, plane: Sequence[str], radius: float) -> float:
+    def _along(self, q: Array, plane: Sequence[str]) -> float:
         """Return the least margin at places of a circle that begins at the tool."""
         rows = [AXES.index(axis) for axis in self.axes]
         first, second = (AXES.index(axis) for axis in plane)
         self._jacobian(q)
         start, now, least = place_of(self.model, self.data, self.arm.tool), q.copy(), self.margin(q)
-        rate = 2 * np.pi * FREQUENCY
+        radius, rate = self.radius, 2 * np.pi * self.frequency
         for angle in 2 * np.pi * np.arange(1, PLACES) / PLACES:
             s, c = radius * np.sin(angle), radius * np.cos(angle)
             target, motion = start.copy(), np.zeros((3, 2))

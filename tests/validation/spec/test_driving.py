@@ -8,7 +8,8 @@ import pytest
 import mbcasadi as mb
 from mbcasadi.errors import ProblemError
 from mbcasadi.validation import ReportOptions
-from mbcasadi.validation.spec import parse_spec, propose_spec, run_spec
+from mbcasadi.validation.spec import MotionOptions, parse_spec, propose_spec, run_spec
+from mbcasadi.validation.spec.wheel_speeds import FREQUENCY
 
 QUICK = ReportOptions(explain=False, timing=False)
 
@@ -76,10 +77,13 @@ def test_a_differential_drive_follows_a_path_at_the_first_try(tmp_path):
 
 
 def test_weak_wheels_make_the_path_slower_and_none_refuse_it(tmp_path):
-    _, able = proposed(tmp_path, CAR, task="drive")
+    _, asked = proposed(tmp_path, CAR, task="drive", motion=MotionOptions(speed=0.1))
+    assert frequency(asked) == pytest.approx(0.1 / (2**0.5 * np.pi * 0.3), rel=1e-3)
+    with pytest.raises(ProblemError, match=r"speed = 90 m/s of 'car'.* expected at most that"):
+        proposed(tmp_path, CAR, motion=MotionOptions(speed=90.0))
     weak = CAR.replace('ctrlrange="-2 2"', 'ctrlrange="-0.08 0.08"')
     _, slower = proposed(tmp_path, weak, task="drive")
-    assert frequency(slower) < 0.8 * frequency(able)
+    assert frequency(slower) < 0.8 * FREQUENCY
     stuck = CAR.replace('damping="0.02"', 'damping="0.02" frictionloss="3"')
     with pytest.raises(ProblemError, match="its actuators do not turn the wheels"):
         proposed(tmp_path, stuck, task="drive")

@@ -9,7 +9,14 @@ import pytest
 import mbcasadi as mb
 from mbcasadi.errors import ProblemError
 from mbcasadi.plant import Plant
-from mbcasadi.validation.spec import parse_spec, propose_spec, read_spec, run_spec
+from mbcasadi.validation.spec import (
+    MotionOptions,
+    parse_spec,
+    propose,
+    propose_spec,
+    read_spec,
+    run_spec,
+)
 from mbcasadi.validation.spec.activities import activity_of
 from mbcasadi.validation.spec.workspace import workplace
 
@@ -25,6 +32,7 @@ ON_KNEES = """<mujoco><worldbody><geom name="floor" type="plane" size="1 1 .1"/>
 <geom name="belly" type="box" size=".1 .1 .1" pos="0 0 -.5"/>
 {legs}</body></worldbody><actuator>{motors}</actuator></mujoco>"""
 NO_WEIGHT = '<option gravity="0 0 0"/><worldbody>'
+WEAK = 'joint="hip0" ctrlrange="-.1 .1"'
 LEG = """<body pos="{x} {y} 0"><joint name="hip{k}" axis="0 1 0"/><geom size=".03" pos="0 0 -.1"/>
 <body pos="0 0 -.2"><joint name="knee{k}" axis="0 1 0"/>
 <geom name="toe{k}" size=".03" pos="0 0 -.2"/></body></body>"""
@@ -82,9 +90,14 @@ def test_feet_are_lowest_and_a_robot_without_them_is_told_so(tmp_path):
     assert '"plant.height" = 0.6' in text  # it does not pass, though its joints keep their posture
     assert "What is lowest at the start is no foot" in warnings[0]
     raised = ON_KNEES.replace("0 0 -.5", "0 0 0").format(legs=legs, motors=motors)
+    weak = {'name="hip0"': 'name="hip0" range="-9 9"', 'joint="hip0"': WEAK}
+    for old, new in weak.items():
+        raised = raised.replace(old, new)
     _, text, warnings = written(tmp_path, raised)
     assert text.count("[[contact]]") == 3
     assert not warnings
+    (limits,) = (line for line in text.splitlines() if "limits.joint" in line)
+    assert re.match("# .*'hip0': it has no actuator with finite limits that brakes it", limits)
 
 
 PLANAR = """<mujoco><worldbody><geom name="floor" type="plane" size="9 9 .1"/>
@@ -201,8 +214,78 @@ def test_tasks_are_those_of_the_kind_of_robot(tmp_path):
     assert activity_of(walker, None, mpc=True) == "trot"
     with pytest.raises(ProblemError, match=r"'stand' of .*expected one of trot"):
         activity_of(walker, "stand", mpc=True)
+    with pytest.raises(
+        ProblemError, match=r"'track' of 'quadruped'.*one of hold, stand, squat, lift"
+    ):
+        propose_spec(mb.models.path("quadruped"), task="track")
     held = tomllib.loads(propose_spec(mb.models.path("scara"), task="hold"))
     assert [task["type"] for task in held["task"]] == ["posture"]
+
+
+def test_speeds_and_sizes_are_those_that_are_asked_for():
+    quadruped, scara = mb.models.path("quadruped"), mb.models.path("scara")
+    motion = MotionOptions(speed=-0.3, turn=0.2)
+    text = propose_spec(quadruped, task="trot", motion=motion, ahead=(0.0, 1.0, 0.0))
+    x, y, turns = tomllib.loads(text)["command"]
+    assert (x["by"], y["by"]) == (0.0, -0.3)
+    assert [each["by"] for each in turns] == [0.2, -0.2]
+    with pytest.raises(ProblemError, match=r"speed = 9 m/s of 'quadruped': .* at most 2\.4 m/s"):
+        propose_spec(quadruped, task="trot", motion=MotionOptions(speed=9.0))
+    circle = MotionOptions(radius=0.04, frequency=0.25)
+    (tool, *_) = tomllib.loads(propose_spec(scara, motion=circle))["task"]
+    assert tool["reference"]["x"] == {"amplitude": 0.04, "frequency": 0.25, "ramp": 1.0}
+    with pytest.raises(ProblemError, match=r"radius = 2 m of a circle of '.*', an arm of 0\.\d+ m"):
+        propose_spec(scara, motion=MotionOptions(radius=2.0))
+    with pytest.raises(
+        ProblemError, match="turn = 1 with task 'track'; expected task trot or walk"
+    ):
+        propose_spec(scara, motion=MotionOptions(turn=1.0))
+    with pytest.raises(ProblemError, match=r"frequency = 0\.0; expected a finite, positive number"):
+        MotionOptions(frequency=0.0)
+    with pytest.raises(ProblemError, match="speed = inf; expected a finite number"):
+        MotionOptions(speed=np.inf)
+
+
+JOINT = '<joint name="{}" axis="{}" range="-2 2"/>'
+
+
+def walker_with_arms():
+    """Return a walker on four legs with two arms, of four joints and of five."""
+    arms, motors = "", ""
+    for side, y, turns in (("left", 0.08, "1"), ("right", -0.08, "12")):
+        joints = {f"{side}{k}": axis for k, axis in (("yaw", "0 0 1"), ("lift", "0 1 0"))}
+        wrist = {f"{side}elbow": "0 1 0"} | {f"{side}{k}": "1 0 0" for k in turns}
+        upper, lower = ("".join(JOINT.format(*each) for each in j.items()) for j in (joints, wrist))
+        arms += (
+            f'<body pos=".2 {y} .08">{upper}<geom type="capsule" size=".02" mass=".3"'
+            ' fromto="0 0 0 .2 0 0"/>'
+            f'<body name="{side}_hand" pos=".2 0 0">{lower}<site name="{side}_tip" pos=".15 0 0"/>'
+            '<geom type="capsule" fromto="0 0 0 .15 0 0" size=".01" mass=".2"/></body></body>'
+        )
+        motors += "".join(f'<motor joint="{n}" ctrlrange="-9 9"/>' for n in (*joints, *wrist))
+    text = mb.models.path("quadruped").read_text()
+    text = text.replace('<site name="trunk"/>', f'<site name="trunk"/>{arms}')
+    return text.replace("</actuator>", f"{motors}</actuator>")
+
+
+def test_one_hand_of_a_robot_that_stands_moves_beside_its_base(tmp_path, monkeypatch):
+    """It is the one with more joints; its load is that of the arm."""
+    model = tmp_path / "model.xml"
+    model.write_text(walker_with_arms())
+    monkeypatch.setattr(propose, "_accepted", lambda facts, *_: facts)  # trials take long
+    text = propose_spec(model, task="carry")
+    assert "# another hand: site left_tip" in text
+    spec = tomllib.loads(text)
+    parse_spec(spec)
+    base, tool, posture = spec["task"]
+    assert (base["frame"], tool["frame"], posture["type"]) == ("trunk", "right_tip", "posture")
+    assert "joints" not in posture
+    assert posture["weight"] == 1e-3
+    assert len(spec["contact"]) == 4
+    assert spec["limits"] == {"joint": {}}
+    loads = spec["validation"]["perturb"]
+    masses = [Plant(model, perturb=each).model.body_mass.sum() for each in ({}, loads)]
+    assert np.diff(masses) == pytest.approx(0.1 * 0.5, rel=1e-3)  # an arm of 0.3 and 0.2 kg
 
 
 def test_a_foot_leaves_the_ground_when_the_centre_of_mass_is_over_the_others():
