@@ -112,6 +112,7 @@ def drive_of(
     if speed is not None:
         require_positive(speed=speed)
     if robot.base == "planar":
+        _require_driven_base(robot, system)
         frequency = FREQUENCY if speed is None else speed / fastest_of(SLIDES)
         return _figure(robot, (), (), (0.0, 0.0, 0.0), SLIDES, frequency, turns=True)
     links = Links(tree_of(system), q)
@@ -252,6 +253,17 @@ def _on_one_line(centers: Array, axles: Array) -> bool:
     apart = float(np.ptp(centers @ across))
     size = float(np.ptp(centers @ axles[0]))
     return apart < SAME_LINE * size and bool(np.all(np.abs(axles @ across) < SAME_LINE))
+
+
+def _require_driven_base(robot: RobotDescription, system: System) -> None:
+    """Raise `ProblemError` where a joint of a base that slides has no actuator."""
+    tree = tree_of(system)
+    own = [j.name for j in tree.joints if tree.bodies[j.body].name == robot.base_body]
+    if idle := [name for name in own if name not in system.joint_roles.driven]:
+        raise ProblemError(
+            f"task 'drive' of '{robot.name}': no actuator drives {', '.join(idle)} of its base; "
+            "expected one of each of its joints"
+        )
 
 
 def _require_rollers_turn(robot: RobotDescription, links: Links) -> None:

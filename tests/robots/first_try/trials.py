@@ -90,7 +90,7 @@ def _tried(model: Path, task: str, folder: Path, fast: bool) -> Trial:
         if not each["passed"]
     ]
     verdict = "passed" if done.returncode == 0 else "failed"
-    why = "; ".join([*missed, *warned] if missed else [])[:SHOWN]
+    why = "; ".join([*missed, *warned])[:SHOWN]
     return Trial(name_of(model), task, kind, verdict, why, seconds)
 
 

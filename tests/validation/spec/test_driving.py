@@ -101,6 +101,8 @@ def test_a_base_that_slides_follows_position_and_heading(tmp_path):
     assert 'orientation = "z"' in text
     assert "[[contact]]" not in text
     assert run_spec(spec_of(text).with_trial(fast=True), model, QUICK).passed
+    with pytest.raises(ProblemError, match="no actuator drives y of its base; expected one of ea"):
+        proposed(tmp_path, SLIDES.replace('<motor joint="y"/>', ""), task="drive")
 
 
 def test_what_has_no_wheels_does_not_drive():
