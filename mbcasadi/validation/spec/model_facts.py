@@ -64,7 +64,8 @@ def facts_of(
     assert tree is not None  # it was read from a model
     keyframe = next(iter(tree.keyframes), None)
     authored = np.array(tree.q0 if keyframe is None else tree.keyframes[keyframe], dtype=float)
-    q0 = within_ranges(system, plant, standing_pose(system, robot, authored))
+    upright = standing_pose(system, robot, authored) if any(tree.gravity) else authored
+    q0 = within_ranges(system, plant, upright)
     if activity in ("stand", *ON_FEET) and not any(tree.gravity):
         raise ProblemError(
             f"task {activity!r} of '{robot.name}', whose model has no gravity: nothing presses its "
@@ -79,7 +80,7 @@ def facts_of(
     elif free is not None and any(tree.gravity):
         found, contacts = feet_on_plane(system, q0)
         if found:
-            q0, unheld = _at_rest(system, q0, found, rises)
+            q0, unheld = _at_rest(system, robot, q0, found, rises)
     stands = bool(found) and robot.base == "floating"
     if activity in ON_FEET and robot.kind not in ARMED and not stands:
         raise ProblemError(
@@ -93,7 +94,7 @@ def facts_of(
     bent = free is not None and not np.allclose(q0[limbs], authored[limbs])
     tools, q0 = tool_motions(robot, laden, q0, activity, motion)
     if tools and stands:
-        q0, unheld = _at_rest(system, q0, found, rises)
+        q0, unheld = _at_rest(system, robot, q0, found, rises)
     springs = springs_to_hold(system, found, q0) if found else HeldSprings()
     return Proposal(
         system=system,
@@ -124,17 +125,24 @@ def facts_of(
 
 
 def _at_rest(
-    system: System, q: Array, feet: Sequence[GeometryContact], rises: Array
+    system: System,
+    robot: RobotDescription,
+    q: Array,
+    feet: Sequence[GeometryContact],
+    rises: Array,
 ) -> tuple[Array, str]:
     """Return the pose nearest to q that actuators hold on the feet, and why there is none.
 
     Args:
         system: of the model.
+        robot: in it; where it has objects beside it, nothing holds these, and q is kept.
         q: (nq,) pose.
         feet: contacts on the ground, which they touch in the pose that is returned.
         rises: (nq,) change of q by 1 m up.
     """
     q, unheld = q + rises * onto_ground(system, feet, q), ""
+    if robot.objects:
+        return q, unheld
     try:
         contacts = [contact.as_contact() for contact in feet]
         q = equilibrium(system, q, contacts=contacts, friction=True).q
