@@ -180,6 +180,9 @@ def test_an_arm_draws_a_circle_where_it_has_room_and_one_that_is_too_weak_does_n
     model.write_text(arm(0.5 * np.abs(recording.u).max()))  # half of what it needs
     with pytest.raises(ProblemError, match="brakes it against gravity"):
         run_spec(read_spec(file).with_trial(fast=True), model)
+    _, text, _ = written(tmp_path, re.sub(r' range="\S+ \S+" limited="true"', "", arm(40)))
+    assert "limits.joint" not in text
+    assert "joint_beyond" not in text
     narrow = arm(40).replace("-1.5 1.5", "-.02 .02").replace("-2.5 2.5", "-.02 .02")
     _, _, told = written(tmp_path, narrow)
     assert "No pose was found" in told[0]
