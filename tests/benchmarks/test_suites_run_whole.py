@@ -116,6 +116,9 @@ def on_soles() -> InverseDynamicsQP:
     return InverseDynamicsQP(mb.read_mjcf(BIPED), tasks, points)
 
 
+pytestmark = pytest.mark.long
+
+
 @pytest.fixture
 def small(monkeypatch):
     """Shorten the suites; what one run generates and compiles serves the other."""
@@ -196,10 +199,7 @@ def absent_peers(rows):
     return {row["peer"].split(" (absent")[0] for row in rows if "absent" in row["peer"]}
 
 
-@pytest.mark.parametrize(
-    "suite",
-    [pytest.param(x, marks=pytest.mark.long) if x in PEERS else x for x in suites.SUITES],
-)
+@pytest.mark.parametrize("suite", suites.SUITES)
 def test_without_peers_each_is_named_as_absent_and_the_rest_is_printed(suite, small, no_peers):
     rows, settings = run(suite)
     assert absent_peers(rows) == PEERS.get(suite, set())
@@ -207,10 +207,7 @@ def test_without_peers_each_is_named_as_absent_and_the_rest_is_printed(suite, sm
     CHECKS[suite](rows, settings)
 
 
-@pytest.mark.parametrize(
-    "suite",
-    [pytest.param(x, marks=pytest.mark.long) if x in ("mpc", "whole_body") else x for x in PEERS],
-)
+@pytest.mark.parametrize("suite", PEERS)
 def test_beside_its_peers_each_has_a_time_and_wrong_torques_are_not_compared(
     suite, small, agreeing
 ):

@@ -41,7 +41,7 @@ def ticks_of(name):
 @pytest.mark.parametrize(
     ("name", "real"), [*((name, "double") for name in CASES), ("linear MPC", "float")]
 )
-@pytest.mark.every(2)
+@pytest.mark.every(4)
 def test_a_stopped_tick_has_the_status_of_the_limit_and_a_safe_output(name, real, tmp_path):
     controller, rows = ticks_of(name)
     data = getattr(controller, "controller", controller)

@@ -96,6 +96,7 @@ def test_a_quadruped_trots_by_plans_of_its_whole_body(run):
     assert (Path("trot_c") / "trot_law_supervised.c").is_file()
 
 
+@pytest.mark.long
 def test_a_quadruped_stands_by_what_it_measures(run):
     names = run(9)
     assert names["report"].passed

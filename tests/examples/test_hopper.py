@@ -39,7 +39,7 @@ def mass_heights(run):
 
 
 @pytest.mark.parametrize("share", ["100%", "110%"])
-@pytest.mark.every(2)
+@pytest.mark.long
 def test_every_scheduled_hop_is_a_flight_without_a_contact(hopping, share):
     names, runs = hopping
     run = runs[share]
