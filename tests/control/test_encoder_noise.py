@@ -78,6 +78,7 @@ def controller_state(controller):
 
 @pytest.mark.parametrize("name", LOOPS)
 @pytest.mark.parametrize("kind", ["inverse dynamics", "computed torque", "QR"])
+@pytest.mark.every(3)
 def test_the_control_changes_in_proportion_to_the_noise(name, kind):
     system = mb.read_mjcf(models.path(name))
     q, v, directions, _ = closed_state(system, 0.3)
@@ -118,6 +119,7 @@ def test_the_acceleration_changes_in_proportion_to_the_noise(name):
 
 
 @pytest.mark.parametrize("name", LOOPS)
+@pytest.mark.every(3)
 def test_a_step_of_mpc_from_a_noisy_state_changes_in_proportion_to_the_noise(name):
     system = mb.read_mjcf(models.path(name))
     q, v, directions, rng = closed_state(system, 0.3)

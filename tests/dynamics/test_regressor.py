@@ -71,6 +71,7 @@ def state(model, rng):
 
 
 @pytest.mark.parametrize("source", MODELS, ids=name_of)
+@pytest.mark.every(3)
 def test_the_equations_are_those_of_mujoco_for_any_parameters(source):
     rng = np.random.default_rng(0)
     system, model = mb.read_mjcf(source), compile_model(source)

@@ -94,6 +94,7 @@ CASES += [(name, "switched and stabilised") for name in (*MECHANISMS, *ROBOT_NAM
 
 
 @pytest.mark.parametrize(("name", "treatment"), CASES)
+@pytest.mark.every(3)
 def test_residual_jacobians_equal_the_differentiated_terms(name, treatment):
     plain = treatment == "plain"
     system = system_of(name, switchable=not plain)

@@ -132,6 +132,7 @@ def press(law, seconds=3.5, arm=ARM, **options):
     return mb.validate(law, arm, seconds, reference=sliding, q0=q0, **options).runs[0]
 
 
+@pytest.mark.long
 def test_a_press_slides_with_its_force_in_mujoco(system):
     """Mass +10 %, one tick late: contact is never lost, and the measured force leaves no error."""
     errors = {}

@@ -40,6 +40,7 @@ SOLES = {
 
 @pytest.mark.parametrize("name", SOLES)
 @pytest.mark.parametrize(("sides", "cone"), [(3, "inner"), (4, "inner"), (6, "outer")])
+@pytest.mark.every(3)
 def test_the_cone_holds_exactly_the_wrenches_that_its_corners_can_give(name, sides, cone):
     arms, rng = np.array(SOLES[name]), np.random.default_rng(sides)
     axes = contact_axes(rng.standard_normal(3))

@@ -62,6 +62,7 @@ def test_the_control_of_a_moving_arm_makes_up_for_mujocos_friction():
 
 
 @pytest.mark.parametrize("task", ["", "posture"])
+@pytest.mark.every(2)
 def test_an_arm_with_friction_follows_its_path(task):
     def moved(t):
         w, size = 2 * np.pi * 0.5, np.array([0.5, 0.4])

@@ -34,6 +34,7 @@ def push(dof, size, nv, begin, end):
 @pytest.mark.parametrize(
     ("rank_tol", "saturated", "unattained"), [(1e-6, 0.05, 0.0), (0.05, 0.0, 0.03)]
 )
+@pytest.mark.every(2)
 def test_one_motor_turns_the_slider_crank_through_both_singular_poses(
     rank_tol, saturated, unattained
 ):

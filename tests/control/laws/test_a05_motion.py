@@ -90,6 +90,7 @@ def test_lambda_maps_rates_of_theta_to_admissible_velocities(name):
 
 @pytest.mark.parametrize("metric", [None, "euclidean", "length"])
 @pytest.mark.parametrize("name", [*DRIVEN, "prr_arm", "five_bar"])
+@pytest.mark.every(3)
 def test_no_other_control_with_the_same_motion_has_a_smaller_norm(name, metric):
     system = system_of(name)
     turns = [joint.kind == "hinge" for joint in system.tree.joints]

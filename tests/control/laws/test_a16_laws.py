@@ -138,6 +138,7 @@ def holds(sigma, start, goal):
 
 
 @pytest.mark.parametrize("sigma", [0.0, 0.5, 1.5])
+@pytest.mark.every(2)
 def test_the_law_converges_where_its_friction_is_weaker_than_its_spring_and_sticks_elsewhere(sigma):
     """Theorem 2 the right way round: the larger σ, the more poses hold the particle."""
     goal, verdicts, gains = -0.5, [], {"kp": (STIFF, STIFF, SOFT), "kd": (6.0, 6.0, SOFT)}
@@ -213,6 +214,7 @@ def moving(start, rate, second):
 
 
 @pytest.mark.parametrize("mask", [(0, 1, 1), (1, 0, 0), (0, 0, 0), (0, 1, 0)])
+@pytest.mark.every(2)
 def test_the_energy_of_the_velocity_error_falls_by_damping_alone(mask):
     """`d/dt ½ (v - s)ᵀ M (v - s) = -(v - s)ᵀ K_d (v - s)`, along the motion that u causes."""
     x = ca.SX.sym("q", 9), ca.SX.sym("v", 9)
@@ -268,6 +270,7 @@ def test_the_force_is_that_of_the_papers_matrices_with_any_virtual_mass():
             assert_allclose(u, expected, atol=DIFFERENCES * (1 + np.abs(u).max()))
 
 
+@pytest.mark.long
 def test_a_swinging_reference_is_tracked_and_the_mask_switches_the_same_law():
     system = mb.read_mjcf(models.path("five_bar"), switchable=True)
     tracking = dependent_tracking(

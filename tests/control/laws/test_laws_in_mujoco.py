@@ -100,6 +100,7 @@ RUNS = {
 
 
 @pytest.mark.parametrize("name", RUNS)
+@pytest.mark.every(2)
 def test_a_law_follows_in_mujoco(name):
     run = RUNS[name]
     system = system_of(run.model)

@@ -57,6 +57,7 @@ def fits(argument, value):
 
 
 @pytest.mark.parametrize("name", RIGHT)
+@pytest.mark.every(3)
 def test_a_wrong_argument_is_refused_by_an_exception_of_ours(name):
     build = getattr(laws, name)
     build(**RIGHT[name])

@@ -62,6 +62,7 @@ def kalman_rank(linear, tol):
 
 @pytest.mark.parametrize("name", ["four_bar", "cart_pole", "planar_3rrr", "standing_quadruped"])
 @pytest.mark.parametrize("period", [None, 1e-3])
+@pytest.mark.every(3)
 def test_what_has_enough_motors_is_controllable(name, period):
     system = system_of(name)
     point = mb.equilibrium(system, state_of(name, moving=False)[0])

@@ -51,6 +51,7 @@ CASES.remove(("driven_pendulum", False))  # a driven mechanism is never at rest
 
 
 @pytest.mark.parametrize(("name", "moving"), CASES)
+@pytest.mark.every(3)
 def test_the_linear_model_is_the_derivative_of_our_own_motion(name, moving):
     system = system_of(name)
     q, v, u, t = state_of(name, moving)

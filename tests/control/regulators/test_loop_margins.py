@@ -115,6 +115,7 @@ def closed_loop(linear, law, period, delay):
     return np.array(columns).T / 1e-5
 
 
+@pytest.mark.long
 def test_integral_action_leaves_no_error_under_a_constant_load():
     delay = 3
     linear = at_rest("cart_pole")

@@ -111,6 +111,7 @@ def quadruped_on_its_feet():
     return mb.linearize(robot.with_rows(q, v, phi=away), pose.q, None, pose.u)
 
 
+@pytest.mark.long
 def test_a_quadruped_with_a_floating_trunk_stands_on_contacts():
     """Quaternions, 12 redundant motors, 12 rows; the law believes in pinned feet."""
     linear = quadruped_on_its_feet()

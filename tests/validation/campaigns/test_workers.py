@@ -51,6 +51,7 @@ def test_processes_give_the_same_bits_and_lose_nothing_when_one_is_killed(in_thi
 
 
 @pytest.mark.filterwarnings("default")  # of Dask, about the worker that dies
+@pytest.mark.long
 def test_a_dask_cluster_gives_the_same_bits_and_loses_nothing(in_this_process):
     distributed = pytest.importorskip("distributed")
     options = {"dashboard_address": None, "worker_dashboard_address": None}

@@ -92,6 +92,7 @@ def _rotation(q):
     return Rotation.from_quat(q[3:7], scalar_first=True)
 
 
+@pytest.mark.long
 def test_motion_capture_that_is_late_bounds_what_else_drifts(trot):
     """At 100 Hz and 20 ms late, on a robot that walks and turns on legs that slip."""
     (t, drift, _, _, p, yaw, sigmas), came, q = trot

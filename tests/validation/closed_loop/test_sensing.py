@@ -95,6 +95,7 @@ def test_a_robot_stands_and_sways_by_its_imu_and_encoders(stance, estimated):
     assert recording.columns["monitor.estimate_y"].names[0] == "gyro.x"
 
 
+@pytest.mark.long
 def test_balls_roll(stance, estimated):
     """Without their rolling, velocities are wrong by the turning of the legs times the radius."""
     fixed = Sensing(estimator_of(stance[0], rolling=1e-9), ERRORS)
@@ -202,6 +203,7 @@ def test_errors_of_no_sensor_and_senseless_numbers_are_refused(stance):
 SOLES = [f"{side}_foot_{k}" for side in ("left", "right") for k in (1, 2, 3, 4)]
 
 
+@pytest.mark.long
 def test_a_humanoid_sways_on_flat_feet_by_an_imu_above_its_waist():
     """Soles are landmarks with a rotation; both see the IMU through the encoders of the waist."""
     system = mb.read_mjcf(mb.models.path("humanoid"))

@@ -51,6 +51,7 @@ def test_the_plants_integrator_step_and_delay_reach_the_controller():
 
 @pytest.mark.parametrize("delay", [0, 1, 3])
 @pytest.mark.parametrize("step", [0.004, 0.001])
+@pytest.mark.every(3)
 def test_a_stiff_servo_follows_about_as_well_as_a_motor(delay, step):
     # A light servo has its new speed from the start of a tick on, as a motor has in one step.
     servo, motor = (

@@ -69,6 +69,7 @@ def test_a_law_moves_the_crank_as_the_file_says(tables):
 
 
 @pytest.mark.parametrize("tables", HOLDING, ids=label)
+@pytest.mark.every(2)
 def test_a_regulator_brings_the_crank_back_to_its_equilibrium(tables):
     crank = run(AWAY | tables).q[:, 0]
     assert crank[0] > 0.1

@@ -52,6 +52,7 @@ def report(model):
     return run_spec(spec, model, ReportOptions(explain=False))
 
 
+@pytest.mark.long
 def test_a_robot_moves_as_the_file_commands_under_its_plan(report):
     record = report.runs[0].recording
     half = record.t >= 0.15
