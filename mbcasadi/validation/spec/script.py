@@ -57,7 +57,7 @@ def script_of_spec(text: str, model: Path, title: str) -> str:
     """
     tables = tomllib.loads(text)
     _require_known("", tables, KNOWN.get(tables["type"], ()))
-    _require_known("limits", tables.get("limits", {}), LIMITS)
+    _require_known("limits", tables.get("limits", {}), {*LIMITS, "soft"})
     _require_known("validation", tables["validation"], CONDITIONS)
     script = _Script(tables, model)
     written = filled_template("script.py.j2", {"title": _docstring(title)} | script.values())
@@ -160,6 +160,8 @@ class _Script:
         arguments += ["contacts=contacts"] if "contact" in tables else []
         more = [self.made(PARTS[each["type"]], each) for each in tables.get("part", [])]
         last: list[Call | str] = [Call("parts=[", more, "]")] if more else []
+        soft = [self.made(control.SoftLimit, each) for each in self.soft]
+        last += [Call("soft=[", soft, "]")] if soft else []
         named = {"period": tables["period"], "name": tables["name"]}
         last += arguments_of(named | tables.get("options", {}))
         own_parts = {key: key if call.items else str(call) for key, call in parts.items()}
@@ -178,7 +180,13 @@ class _Script:
     def limits(self) -> Tables:
         """The limits of the file, by what they limit."""
         limits: Tables = self.tables.get("limits", {})
-        return limits
+        return {key: own for key, own in limits.items() if key != "soft"}
+
+    @property
+    def soft(self) -> Sequence[Tables]:
+        """Those that may be violated at a price."""
+        soft: Sequence[Tables] = self.tables.get("limits", {}).get("soft", [])
+        return soft
 
     @property
     def of_tables(self) -> set[str]:

@@ -286,7 +286,7 @@ def test_one_hand_of_a_robot_that_stands_moves_beside_its_base(tmp_path, monkeyp
     assert "joints" not in posture
     assert posture["weight"] == 1e-3
     assert len(spec["contact"]) == 4
-    assert spec["limits"] == {"joint": {}}
+    assert spec["limits"] == {"joint": {}, "soft": [{"limits": "joints"}]}
     loads = spec["validation"]["perturb"]
     masses = [Plant(model, perturb=each).model.body_mass.sum() for each in ({}, loads)]
     assert np.diff(masses) == pytest.approx(0.1 * 0.5, rel=1e-3)  # an arm of 0.3 and 0.2 kg
