@@ -137,9 +137,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """
     if not config.getoption("--all") and not any("::" in word for word in config.args):
         counts = Counter[str]()
-        left_out = [item for item in items if _is_left_out(item, counts)]
+        kept, left_out = list[pytest.Item](), list[pytest.Item]()
+        for item in items:
+            (left_out if _is_left_out(item, counts) else kept).append(item)
         config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if item not in {*left_out}]
+        items[:] = kept
     limited = math.isfinite(config.getoption("budget"))
     items.sort(key=lambda item: (item.path.parent.name in LONG) == limited)
 

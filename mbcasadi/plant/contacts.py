@@ -87,8 +87,10 @@ def find_frame(model: mujoco.MjModel, name: str, kind: FrameKind) -> ContactFram
 def frame_index(model: mujoco.MjModel, name: str, kind: FrameKind) -> int:
     """Return the index of a frame, -1 without one; a nameless one is called `<kind><index>`."""
     index = int(mujoco.mj_name2id(model, _KINDS[kind], name))
+    if index >= 0:
+        return index
     nameless = [f"{kind}{k}" for k, each in enumerate(_names(model, kind)) if not each]
-    return int(name.removeprefix(kind)) if index < 0 and name in nameless else index
+    return int(name.removeprefix(kind)) if name in nameless else -1
 
 
 def _names(model: mujoco.MjModel, kind: FrameKind) -> list[str | None]:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import mbcasadi as mb
-from bench import robots, tick, tick_cases, tick_full_form, tick_peers, tick_robots
+from bench import robots, tick, tick_cases, tick_full_form, tick_levels, tick_peers, tick_robots
 from bench import tick_tsid as tsid
 from bench.tick_cases import QUADRUPED, Foot, TickCase
 from mbcasadi.errors import SolverError
@@ -45,6 +45,16 @@ ACTIVE_FORCE = 30.0  # N, of a foot, which some foot would not have by itself
 @pytest.fixture(scope="module")
 def record():
     return QUADRUPED.sway(TICKS)
+
+
+@pytest.mark.long
+def test_ticks_with_levels_are_timed_beside_those_with_weights(tmp_path, monkeypatch):
+    monkeypatch.setattr(tick_levels, "TICKS", TICKS)
+    monkeypatch.setattr(tick_levels, "REPEATS", 1)
+    monkeypatch.setattr(tick_levels, "PARTS", {"first": slice(0, 20), "last": slice(20, TICKS)})
+    rows = tick_levels.rows_of_levels(QUADRUPED, tmp_path)
+    assert [row["model"] for row in rows] == [QUADRUPED.name] * 2
+    assert all(0 < row["peer_time"] < np.inf and 0 < row["ours"] < np.inf for row in rows)
 
 
 def test_the_trunk_sways_and_the_feet_stay(record):

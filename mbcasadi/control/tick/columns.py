@@ -31,7 +31,7 @@ def pack(values: Mapping[str, ca.SX], carried: Collection[str] = ()) -> tuple[ca
 
     Args:
         values: matrices by name.
-        carried: names of matrices that the column has in any case.
+        carried: names of matrix expressions (MX) that the column has even where they are constant.
     """
     if any(isinstance(value, ca.MX) for value in values.values()):
         matrices, layout = _pack_matrices(cast(Mapping[str, ca.MX | ca.SX], values), carried)

@@ -87,7 +87,7 @@ def missed_notes(metrics: Sequence[Metric], criteria: Criteria) -> list[str]:
         f"{metric_text(x.metric)}: {value_text(x.metric, x.value)}, required {limit_text(x)}"
         for x in missed_defaults(metrics, criteria)
     ]
-    before = "Default criteria that those of this run replace would fail: "
+    before = "The run misses default criteria, which its own replace: "
     return [f"{before}{'; '.join(missed)}."] if missed else []
 
 

@@ -11,7 +11,6 @@ from mbcasadi.control.regulators import equilibrium
 from mbcasadi.errors import AssemblyError, ProblemError
 from mbcasadi.plant import Ground, Plant
 from mbcasadi.system import GeometryContact, System
-from mbcasadi.system.ranges import position_ranges
 from mbcasadi.validation.spec.activities import (
     ARMED,
     ON_FEET,
@@ -24,7 +23,7 @@ from mbcasadi.validation.spec.activities import (
 from mbcasadi.validation.spec.driving import drive_of, wheels_on_plane
 from mbcasadi.validation.spec.lifting import balance_of
 from mbcasadi.validation.spec.motion_options import MotionOptions
-from mbcasadi.validation.spec.proposal import Proposal, gains_for, listed
+from mbcasadi.validation.spec.proposal import Proposal, gains_for
 from mbcasadi.validation.spec.springs import HeldSprings, springs_to_hold
 from mbcasadi.validation.spec.start import (
     base_joint,
@@ -36,7 +35,6 @@ from mbcasadi.validation.spec.start import (
 from mbcasadi.validation.spec.tool_motions import loads_of, tool_motions
 
 Array = NDArray[np.float64]
-NEAR_STOP = 0.01  # of a joint's range
 ROUND = ("sphere", "ellipsoid", "capsule")  # shapes that roll
 
 
@@ -123,19 +121,7 @@ def facts_of(
         gains=gains_for(period, springs),
         period=period,
         rigid=system.nc > 0,
-        unlimited=stops_of_legs(robot, system, q0) if found else "",
     )
-
-
-def stops_of_legs(robot: RobotDescription, system: System, q: Array) -> str:
-    """Return that legs stand on stops of their joints, which limits would not let them do."""
-    assert system.tree is not None
-    legs = {name for leg in robot.limbs_of("leg") for name in leg.joints}
-    low, high = position_ranges(system)
-    inside, width = np.minimum(q - low, high - q), high - low
-    near = [j.name for j in system.tree.joints if inside[j.qpos] < NEAR_STOP * width[j.qpos]]
-    names = [name for name in near if name in legs]
-    return f"legs stand on the stops of {listed(names)}" if names else ""
 
 
 def _at_rest(

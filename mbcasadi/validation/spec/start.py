@@ -119,9 +119,10 @@ def within_ranges(system: System, plant: Plant, q: Array) -> Array:
 def feet_on_plane(system: System, q0: Array) -> tuple[tuple[GeometryContact, ...], tuple[str, ...]]:
     """Return the contacts of the possible feet with a plane of the world, and their names.
 
-    Those of a foot that are higher than its lowest one, by more than its radius, do not count, as
-    the other end of a capsule that stands on one. There are none where other geoms are lower than
-    all feet: what the robot stands on is not among them.
+    Those of a foot that are higher than its lowest one do not count, as the other end of a capsule
+    that stands on one; ends that differ by less than the radius do, as capsules lie along an arch.
+    There are none where other geoms are lower than all feet: what the robot stands on is not among
+    them.
     """
     assert system.tree is not None
     feet = [foot.geom for foot in possible_feet(standing(system.tree))]
@@ -134,13 +135,13 @@ def feet_on_plane(system: System, q0: Array) -> tuple[tuple[GeometryContact, ...
     above = min((gaps[contact.name] for contact in found), default=0.0)
     if any(gaps[each.name] < above - LOWER for each in every if each not in found):
         return (), ()
-    sizes = {geom.name: float(geom.size[0]) for geom in system.tree.geoms if geom.name in feet}
+    radii = {g.name: float(g.size[0]) for g in system.tree.geoms if g.kind == "capsule"}
     stand: list[GeometryContact] = []
     names: list[str] = []
     for geom in dict.fromkeys(contact.geom2 for contact in found):
         own = [contact for contact in found if contact.geom2 == geom]
         lowest = min(gaps[contact.name] for contact in own)
-        level = lowest + max(LEVEL * model_length(system.tree), sizes[geom])
+        level = lowest + max(LEVEL * model_length(system.tree), radii.get(geom, 0.0))
         low = [contact for contact in own if gaps[contact.name] <= level]
         stand += low
         whole = f"{geom} on {planes[0]}"

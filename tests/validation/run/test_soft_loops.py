@@ -43,7 +43,7 @@ def run(model, **options):
 def share_where_loops_are_closed(run, model):
     """Return the error of the joint in the nearest state with closed loops, over its amplitude.
 
-    In the plant the gap turns the joint by as much again, which no law takes back.
+    That in the plant is larger by what the gap of the soft loop turns the joint.
     """
     system, record = mb.read_mjcf(model), run.recording
     q, v = ca.SX.sym("q", system.nq), ca.SX.sym("v", system.nv)

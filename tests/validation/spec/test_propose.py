@@ -11,7 +11,6 @@ from mbcasadi.errors import ProblemError
 from mbcasadi.plant import Plant
 from mbcasadi.validation.spec import (
     MotionOptions,
-    model_facts,
     parse_spec,
     propose,
     propose_spec,
@@ -290,15 +289,6 @@ def test_one_hand_of_a_robot_that_stands_moves_beside_its_base(tmp_path, monkeyp
     loads = spec["validation"]["perturb"]
     masses = [Plant(model, perturb=each).model.body_mass.sum() for each in ({}, loads)]
     assert np.diff(masses) == pytest.approx(0.1 * 0.5, rel=1e-3)  # an arm of 0.3 and 0.2 kg
-
-
-def test_legs_on_their_stops_have_no_limits():
-    system = mb.read_mjcf("quadruped")
-    robot, q = mb.describe(system), np.array(system.tree.keyframes["stand"])
-    assert not model_facts.stops_of_legs(robot, system, q)
-    (calf,) = (joint for joint in system.tree.joints if joint.name == "FL_calf")
-    q[calf.qpos] = -0.84  # its range ends at -0.83776 rad
-    assert "on the stops of FL_calf" in model_facts.stops_of_legs(robot, system, q)
 
 
 def test_a_foot_leaves_the_ground_when_the_centre_of_mass_is_over_the_others():

@@ -52,9 +52,9 @@ def test_feet_start_where_mujocos_ground_carries_the_weight(
     assert forces[:, 0].sum() == pytest.approx(weight, rel=1e-6)
 
 
-@pytest.mark.parametrize(("lean", "points"), [(0, 1), (30, 1), (90, 2)])
+@pytest.mark.parametrize(("lean", "points"), [(0, 1), (30, 1), (80, 1), (86, 2), (90, 2)])
 def test_of_a_foot_the_points_count_that_are_low(lean, points):
-    """A capsule has two points, and stands on one end, or lies on both."""
+    """A capsule has two points, and stands on one end, or lies on both, aslant by its radius."""
     legs = LEG.format(k=0, x=0, y=0).replace('size=".02"', 'type="capsule" size=".02 .1" {}')
     system = mb.read_mjcf(
         TABLE.format(
