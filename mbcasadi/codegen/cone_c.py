@@ -46,6 +46,11 @@ ROW = """\
   }
 """
 
+RESTS = """\
+  for (i = LDP_LINEAR; i < LDP_M; i += 3)
+    if (!(ldp_hypot(p->lba[i + 1], p->lba[i + 2]) <= -p->lba[i])) return 0;
+"""
+
 WITHOUT = {"linear": "LDP_M"} | dict.fromkeys(
     ("cone_head", "cone_members", "cones", "cone_pose", "cone_warm", "cone_read", "plane_write"), ""
 )
@@ -55,6 +60,11 @@ WITHOUT = {"linear": "LDP_M"} | dict.fromkeys(
 def plane_rows(cones: int) -> int:
     """Return the number of rows for tangent planes."""
     return PLANES * cones
+
+
+def rest_values(cones: int) -> dict[str, str]:
+    """Return the values of the template that asks whether x = 0 meets all rows."""
+    return {"linear": "LDP_LINEAR", "cones": RESTS} if cones else {"linear": "LDP_M", "cones": ""}
 
 
 def cone_doubles(cones: int, n: int) -> int:

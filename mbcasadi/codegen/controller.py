@@ -7,6 +7,7 @@ problems of one size, with Functions between them.
 from itertools import accumulate
 
 from mbcasadi.codegen.c_interface import CLaw, Port, find_port, law_template, parameters
+from mbcasadi.codegen.cone_c import rest_values
 from mbcasadi.codegen.emergency import emergency_c, initial_last, keeps_last, last_member
 from mbcasadi.codegen.sizes import LEAST_UNKNOWNS, most_passed, work_sizes
 from mbcasadi.codegen.solver_c import least_distance_c
@@ -102,7 +103,7 @@ def _body(law: CLaw) -> str:
     )
     values: dict[str, str | int] = {
         "solve": solved_in_turn(law, solve) if law.between else solve,
-        "rests": law_template(law, "rests.c.in", {}) if law.between else "",
+        "rests": law_template(law, "rests.c.in", rest_values(law.cones)) if law.between else "",
         "turn": ", turn = 0, rests" if law.between else "",
         "n_in": len(law.inputs),
         "n_out": len(law.outputs),

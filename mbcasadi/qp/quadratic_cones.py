@@ -29,6 +29,13 @@ def warm_values(active: ca.SX, cones: int) -> ca.SX:
     return ca.vertcat(active_signs(active[:linear, 0]), known)
 
 
+def warm_starts(active: ca.SX, m: int, cones: int) -> ca.SX:
+    """Return the active sets of problems of m rows each, one behind the other, as `warm_values`."""
+    firsts = range(0, active.numel(), max(m, 1))
+    own = [warm_values(active[k : k + m, 0], cones) for k in firsts]
+    return ca.vertcat(active[:0, 0], *own)
+
+
 def in_dual_cones(mu: ca.SX, cones: int) -> ca.SX:
     """Return multipliers (m,) of which those of cones are dual feasible.
 

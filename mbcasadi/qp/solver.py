@@ -1,5 +1,6 @@
 """The controller as one Function: build, solve by a CasADi plugin, finish."""
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -105,27 +106,49 @@ def _inputs(stages: LeastDistanceStages) -> list[ca.MX]:
 def _solve(stages: LeastDistanceStages, solver: str, inputs: list[ca.MX]) -> _Solution:
     """Return the solver's result of the last problem, and what the stages pass on to `finish`."""
     problem = stages.problem().call(inputs, True, False)
-    A_qp, lba, uba, _, carry, prepared, passed = problem
-    if stages.cones:
-        x, lam, active, flag = cone_solver(stages.m, stages.n, stages.cones).call(problem[:4])
-        return _Solution(x, lam, flag, carry, prepared, active, passed)
-    x, lam, flag = _solve_problem(solver, A_qp, lba, uba)
+    A_qp, lba, uba, active, carry, prepared, passed = problem
+    solve = _cone_problem(stages) if stages.cones else _linear_problem(solver, bool(stages.between))
+    x, lam, active, flag = solve(A_qp, lba, uba, active)
     for function, rows in zip(stages.between, stages.between_rows, strict=True):
-        lba, uba, _, passed = function.call([carry, passed, x, lam, ca.sign(lam), flag])
+        lba, uba, active, passed = function.call([carry, passed, x, lam, active, flag])
         A_qp = A_qp if rows is None else rows.call([carry, passed])[0]
-        x, lam, flag = _solve_problem(solver, A_qp, lba, uba)
-    return _Solution(x, lam, flag, carry, prepared, ca.sign(lam), passed)
+        x, lam, active, flag = solve(A_qp, lba, uba, active)
+    return _Solution(x, lam, flag, carry, prepared, active, passed)
 
 
-def _solve_problem(solver: str, A_qp: ca.MX, lba: ca.MX, uba: ca.MX) -> tuple[ca.MX, ca.MX, ca.MX]:
-    """Return x, lam_a and the `SolverFlag` of one problem."""
-    solve = _problem_fun(solver, tuple(A_qp.sparsity().compress()))
-    x, lam_a, flag = solve.call([A_qp, lba, uba])
-    return x, lam_a, flag
+_Problem = Callable[[ca.MX, ca.MX, ca.MX, ca.MX], tuple[ca.MX, ca.MX, ca.MX, ca.MX]]
+"""(A_qp, lba, uba, active0) → (x, lam_a, active, flag)."""
+
+
+def _cone_problem(stages: LeastDistanceStages) -> _Problem:
+    """Return the method for problems with quadratic cones."""
+    function = cone_solver(stages.m, stages.n, stages.cones)
+
+    def solve(*problem: ca.MX) -> tuple[ca.MX, ca.MX, ca.MX, ca.MX]:
+        x, lam, active, flag = function.call([ca.densify(each) for each in problem])
+        return x, lam, active, flag
+
+    return solve
+
+
+def _linear_problem(solver: str, is_passed_on: bool) -> _Problem:
+    """Return the method for problems without cones, by a plugin, which has no warm start.
+
+    Args:
+        solver: the plugin.
+        is_passed_on: whether a solution is the start of the next problem.
+    """
+
+    def solve(A_qp: ca.MX, lba: ca.MX, uba: ca.MX, _: ca.MX) -> tuple[ca.MX, ca.MX, ca.MX, ca.MX]:
+        own = _problem_fun(solver, tuple(A_qp.sparsity().compress()), is_passed_on)
+        x, lam, flag = own.call([A_qp, lba, uba])
+        return x, lam, ca.sign(lam), flag
+
+    return solve
 
 
 @lru_cache(maxsize=KEPT)
-def _problem_fun(solver: str, pattern: tuple[int, ...]) -> ca.Function:
+def _problem_fun(solver: str, pattern: tuple[int, ...], is_passed_on: bool) -> ca.Function:
     """Return (A_qp, lba, uba) → (x, lam_a, flag) for rows with this pattern, compressed.
 
     A plugin's success flag does not exist inside an MX graph. DAQP returns `x + A_qpᵀ lam_a = 0`
@@ -133,7 +156,8 @@ def _problem_fun(solver: str, pattern: tuple[int, ...]) -> ca.Function:
     are zero, as in the exported C. Where it finds the rows infeasible, `lam_a` of rows of unit
     length is the proof. qrqp always counts as claiming an optimum, unless the second method
     proves that there is none. A problem that a plugin would refuse by an exception is not
-    passed to it. With quadratic cones there is one method, `cone_program.py`.
+    passed to it. What is passed on violates no row by more than `REFINED`: the next problem could
+    not mend it. With quadratic cones there is one method, `cone_program.py`.
     """
     A_qp = ca.MX.sym("A_qp", ca.Sparsity.compressed(pattern))
     (m, n), bounds = A_qp.shape, ("lba", "uba")
@@ -144,7 +168,7 @@ def _problem_fun(solver: str, pattern: tuple[int, ...]) -> ca.Function:
     if not m:
         return ca.Function("solve", [*symbols], [problem.unit * x, lam, problem.posed])
     if solver == "daqp":
-        x, lam, claim = _certain(problem, x, lam)
+        x, lam, claim = _certain(problem, x, lam, is_passed_on)
         optimal = ca.logic_and(problem.posed, claim == SolverFlag.OPTIMAL)
         proven = ca.logic_and(problem.posed, claim == SolverFlag.INFEASIBLE)
         x, lam = ca.if_else(optimal, x, 0), ca.if_else(optimal, lam, 0)
@@ -208,15 +232,21 @@ def _gap(problem: ScaledProblem, x: ca.MX, lam: ca.MX) -> ca.MX:
     )
 
 
-def _certain(problem: ScaledProblem, x: ca.MX, lam: ca.MX) -> tuple[ca.MX, ca.MX, ca.MX]:
+def _certain(
+    problem: ScaledProblem, x: ca.MX, lam: ca.MX, is_passed_on: bool
+) -> tuple[ca.MX, ca.MX, ca.MX]:
     """Return x, lam and a `SolverFlag`: of a second method where DAQP stops or misses active rows.
+
+    Also where it violates a row, if the solution is passed on.
 
     Where that one stops too, DAQP's result is kept.
     """
-    claim = _claim(problem, x, lam)
+    claim, missed = _claim(problem, x, lam), ca.norm_inf(_gap(problem, x, lam))
+    if is_passed_on:
+        missed = ca.fmax(missed, ca.mmax(_violation(problem, x)))
     doubtful = ca.logic_and(
         claim != SolverFlag.INFEASIBLE,
-        ca.logic_or(claim == SolverFlag.STOPPED, ca.norm_inf(_gap(problem, x, lam)) > REFINED),
+        ca.logic_or(claim == SolverFlag.STOPPED, missed > REFINED),
     )
     values = [*problem[:4], x, lam, claim]
     s = [ca.MX.sym(f"s{i}", value.sparsity()) for i, value in enumerate(values)]
@@ -257,10 +287,14 @@ def _claim(problem: ScaledProblem, x: ca.MX, lam: ca.MX) -> ca.MX:
 def _is_optimum(problem: ScaledProblem, x: ca.MX, lam: ca.MX) -> ca.MX:
     """Return whether DAQP claims an optimum; x and lam are zero where it stops early."""
     stationary = ca.norm_2(x + problem.A.T @ lam) <= STATIONARY * (1 + ca.norm_2(x))
-    value = problem.A @ x
-    violation = ca.fmax(value - problem.upper, problem.lower - value) / problem.length
-    kept = ca.mmax(violation) <= STATIONARY * (1 + ca.norm_2(x))
+    kept = ca.mmax(_violation(problem, x)) <= STATIONARY * (1 + ca.norm_2(x))
     return ca.logic_and(stationary, kept)
+
+
+def _violation(problem: ScaledProblem, x: ca.MX) -> ca.MX:
+    """Return (m,) by how much each row is violated, over its length; negative where it is not."""
+    value = problem.A @ x
+    return ca.fmax(value - problem.upper, problem.lower - value) / problem.length
 
 
 CLAIMED = 0.5

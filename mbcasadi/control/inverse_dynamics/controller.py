@@ -36,6 +36,7 @@ from mbcasadi.control.inverse_dynamics.solution import CondensedQP, InverseDynam
 from mbcasadi.control.inverse_dynamics.solution_of_outputs import solution_of
 from mbcasadi.control.inverse_dynamics.tick import Stages, make_stages
 from mbcasadi.control.inverse_dynamics.viability import Viability
+from mbcasadi.control.limits.soft_limits import soft_rows
 from mbcasadi.description import Controller
 from mbcasadi.description.status import Status
 from mbcasadi.errors import ProblemError
@@ -89,8 +90,9 @@ class InverseDynamicsQP(Setup):
         levels: names of tasks, level by level: `[["feet", "com"], ["trunk"], ["posture"]]`. Each
             level is met as well as those before it and the limits allow, none gives up anything
             for a later one; the regularisation is the last level. Tasks of one level are weighted
-            against each other. None: all tasks are weighted against each other and against the
-            regularisation. See `priorities/cascade.py`.
+            against each other, those of the first one against the prices of soft limits too. None:
+            all tasks are weighted against each other and against the regularisation. See
+            `priorities/cascade.py`.
         level_damping: share of its usual strength below which a direction of a level is damped and
             left to later levels, step by step; see `priorities/level_factor.py`.
         torque_weight: weight of the actuator forces p (N or N m), relative and positive, a number
@@ -338,7 +340,8 @@ class InverseDynamicsQP(Setup):
         y, tasks = np.array(values["y"]).ravel(), task_shares(self.tasks, self.system, values)
         rows = Viability.of(self).rows
         lacks = lacking(rows, values)
-        found = explanation(solution, y, tasks, self.solver, exactly, self.levels, lacks)
+        slacks = len(soft_rows(self.stages.about, self.soft))
+        found = explanation(solution, y, tasks, self.solver, exactly, self.levels, lacks, slacks)
         misses = missed_by(self, values) if solution.status <= Status.SUBOPTIMAL else {}
         bad = bad_inputs(self, self.controller.inputs, given)
         return replace(found, missed=misses, bad=bad)

@@ -39,7 +39,7 @@ from mbcasadi.description.tolerance import tolerance as marked_tolerance
 from mbcasadi.linalg.scalars import in_scalars
 from mbcasadi.qp.input_guard import clamp, is_saturated
 from mbcasadi.qp.kkt_residuals import QP_RESIDUALS, judge, length
-from mbcasadi.qp.quadratic_cones import in_dual_cones, warm_values
+from mbcasadi.qp.quadratic_cones import in_dual_cones, warm_starts
 from mbcasadi.qp.rows import Rows
 from mbcasadi.qp.whitening import Whitened
 
@@ -86,6 +86,11 @@ def carried_values(setup: Setup, qp: CondensedProblem, posed: Posed) -> dict[str
         **({"drag": problem.contacts.drag} if problem.contacts.sliding else {}),
     }
     return {key: ca.SX(x) if isinstance(x, ca.DM) else x for key, x in values.items()}
+
+
+def _condensed(known: Mapping[str, ca.SX]) -> Condensed:
+    """Return motion and multipliers that follow from the forces, from what is carried over."""
+    return Condensed(*(known[f"condensed.{key}"] for key in Condensed._fields))
 
 
 def _carried(setup: Setup, qp: CondensedProblem) -> list[tuple[str, dict[str, ca.SX]]]:
@@ -156,12 +161,14 @@ class FinishStage:
             residual, p, a, exceeded = self._residuals(known, solver["x"], solver["lam_a"])
             end = {"residual": residual, "p": p, "a": a, **exceeded}
             end |= {"active": solver["active"], "flag": solver["flag"]}
-            outputs += ["relaxed", "slack"] if self.setup.soft else []
         else:
             passed = {"passed": self.kind.sym("passed", self.levels.layout.size)}
             end = self.levels.judged(known, passed["passed"], solver)._asdict()
-            end["a"] = linalg.product(known["condensed.T"], end["p"]) + known["condensed.t"]
+            condensed = _condensed(known)
+            end["a"] = condensed.acceleration(end["p"])
+            end |= self._exceeded(self._rows(known), condensed, end["p"], end.pop("w"))
             outputs.append("levels")
+        outputs += ["relaxed", "slack"] if self.setup.soft else []
         outputs += [signal.name for each in self.setup.bound for signal in each.outputs]
         miss = linalg.product(known["cost.J"], end["a"]) + known["cost.offset"]
         for each in self.setup.bound:
@@ -203,12 +210,9 @@ class FinishStage:
             force_weights=qp.forces.weights,
             **{key: known[f"cost.{key}"] for key in COST},
         )
-        of_qp = qp.problem.rows
-        values: dict[str, Any] = {key: known[f"rows.{key}"] for key in ROWS}
-        rows = replace(of_qp, **values)
-        condensed = Condensed(*(known[f"condensed.{key}"] for key in Condensed._fields))
+        rows, condensed = self._rows(known), _condensed(known)
         residual = residuals(
-            Candidate(p, y[nu:, 0], in_dual_cones(lam_a, of_qp.cones), x),
+            Candidate(p, y[nu:, 0], in_dual_cones(lam_a, rows.cones), x),
             Dynamics(*(known[f"dynamics.{key}"] for key in Dynamics._fields)),
             condensed,
             whitened,
@@ -221,8 +225,13 @@ class FinishStage:
         exceeded = self._exceeded(rows, condensed, p, y[nu:, 0])
         viability = Viability.of(setup)
         if viability.sharing:
-            exceeded["shortfall"] = viability.shortfall(qp.scales, of_qp.about, y[nu:, 0])
+            exceeded["shortfall"] = viability.shortfall(qp.scales, rows.about, y[nu:, 0])
         return residual, p, condensed.acceleration(p), exceeded
+
+    def _rows(self, known: dict[str, ca.SX]) -> Rows:
+        """Return the inequalities, from the numbers that are carried over."""
+        values: dict[str, Any] = {key: known[f"rows.{key}"] for key in ROWS}
+        return replace(self.qp.problem.rows, **values)
 
     def _exceeded(self, rows: Rows, condensed: Condensed, p: ca.SX, w: ca.SX) -> dict[str, ca.SX]:
         """Return by how much soft rows exceed their bounds, and the sizes of what is in them."""
@@ -289,7 +298,8 @@ class FinishStage:
         flags += ca.if_else(valid, known["noticed"], 0)
         flags += sum(part.flags(own) for part, own in ticks if part.flags)
         learned = [part.remember(own) if part.remember else ca.SX(0, 1) for part, own in ticks]
-        active = warm_values(known["active"], self.qp.problem.rows.cones)
+        of_qp = self.qp.problem.rows
+        active = warm_starts(known["active"], len(of_qp.about), of_qp.cones)
         z_next = ca.vertcat(optimal * active, remembered, *learned)
         outputs = [u, z_next, status, flags, ca.if_else(valid, residual, np.inf)]
         if self.levels is not None:

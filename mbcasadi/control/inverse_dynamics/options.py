@@ -209,8 +209,7 @@ class Setup(Design):
     @property
     def problems(self) -> int:
         """Number of QPs of a tick, each with an active set: those of all levels, and one."""
-        forces = bool(np.any(self.contact_weights))
-        return len(self.levels) + forces + 1 if self.levels else 1
+        return len(self.levels) + self.has_weighed_forces + 1 if self.levels else 1
 
     @property
     def delay_ticks(self) -> int:
@@ -280,6 +279,11 @@ class Setup(Design):
         ]
         loops = self.loop_force_weights
         return (*of_contacts, *(() if loops is None else weighed_loops(loops, self)))
+
+    @property
+    def has_weighed_forces(self) -> bool:
+        """Whether a force of a contact or a loop has a weight."""
+        return any(each.weight for each in self.weighed_forces)
 
     @property
     def load_sharing(self) -> LoadSharing | None:
@@ -417,8 +421,7 @@ def require_levels(setup: Setup) -> None:
 
     Raises:
         UnknownNameError: there is no such task.
-        ProblemError: a task in no level or in two, an empty level, a damping of one or more;
-            options that levels do not know.
+        ProblemError: a task in no level or in two, an empty level, a damping of one or more.
     """
     if not setup.levels:
         return
@@ -435,19 +438,6 @@ def require_levels(setup: Setup) -> None:
         raise ProblemError(
             f"level_damping = {setup.level_damping:g}; expected less than 1, the usual strength of "
             "a task"
-        )
-    unknown = {
-        "soft": bool(setup.soft),
-        'Contact(cone="quadratic")': any(each.cone == "quadratic" for each in setup.contacts),
-        "sharing or limits or weights of loop forces": setup.load_sharing is not None,
-        "Contact(slides=True)": any(each.slides for each in setup.contacts),
-        "a force_weight that differs by component": np.unique(setup.contact_weights).size > 1,
-    }
-    given = [name for name, is_given in unknown.items() if is_given]
-    if given:
-        raise ProblemError(
-            f"levels with {', '.join(given)}; expected hard limits, pyramids and one weight "
-            "of forces, or weights in place of levels"
         )
 
 

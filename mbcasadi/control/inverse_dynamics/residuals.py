@@ -59,6 +59,7 @@ class CostAt:
         weights: r_p, r_w of the regularisation.
         force_weights: r_f of these forces.
         size: length of the tasks' weighted error at p = 0.
+        slack_weight: weights (k,) of the first k unknowns w, beside r_w; None for none.
     """
 
     J: ca.SX
@@ -71,6 +72,7 @@ class CostAt:
     weights: ForceWeights
     force_weights: Array
     size: ca.SX
+    slack_weight: ca.SX | None = None
 
 
 class Metric(Protocol):
@@ -227,6 +229,9 @@ def cost_gradient(
     by_a = linalg.product(cost.J.T, misses)
     by_p = linalg.product(condensed.T.T, by_a) + ca.DM(cost.weights.actuators) * (p - cost.p_ref)
     by_w = cost.weights.internal * w
+    if cost.slack_weight is not None:
+        k = cost.slack_weight.numel()
+        by_w += ca.vertcat(cost.slack_weight * w[:k, 0], ca.DM.zeros(w.numel() - k))
     if np.any(cost.force_weights):
         forces = WeighedForces(cost.of_lam, cost.of_w, cost.f_ref, cost.force_weights)
         first = lam.numel() - cost.of_lam.shape[1]

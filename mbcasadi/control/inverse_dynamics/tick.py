@@ -36,6 +36,7 @@ from mbcasadi.control.inverse_dynamics.scaling import measure_problem
 from mbcasadi.control.inverse_dynamics.softened import scales_of_all, soften
 from mbcasadi.control.inverse_dynamics.task_stack import TaskStack
 from mbcasadi.control.limits.actuator_ranges import joint_sums
+from mbcasadi.control.limits.soft_limits import soft_rows
 from mbcasadi.control.safe_output.safe_output import SafeOutput
 from mbcasadi.control.tick.columns import pack
 from mbcasadi.control.tick.instant import Instant
@@ -158,10 +159,11 @@ def _level_stages(
     C, lower, upper = least_distance(setup, qp)
     carried = carried_values(setup, qp, posed)
     carried |= level_values(setup, qp, units, LeastDistance(C, lower, upper))
-    first, further = starts(arguments["z"], len(rows), setup.problems - 1)
+    first, further = starts(arguments["z"], len(rows), setup.problems - 1, qp.problem.rows.cones)
     carried["level.starts"] = further
     carry, layout = pack(carried)
-    judge = LevelJudge(setup, levels_of(setup), rows, qp.scales, units)
+    slacks, cones = len(soft_rows(rows, setup.soft)), qp.problem.rows.cones
+    judge = LevelJudge(setup, levels_of(setup, slacks), rows, cones, qp.scales, units)
     cascade = Cascade(len(judge.levels), C.shape[1], len(rows), setup.level_damping, layout, judge)
     problem = cascade.first(carried, first)
     outputs = problem.outputs | {"carry": carry, "passed": pack_passed(problem.passed)[0]}
@@ -178,7 +180,7 @@ def _level_stages(
     finish = FinishStage(setup, qp, layout, safe, type(carry), LastLevel(judge, last, C.shape[1]))
     return Stages(
         qp=LeastDistanceStages(
-            build, finish.function(symbols), between=between, between_rows=between_rows
+            build, finish.function(symbols), cones=cones, between=between, between_rows=between_rows
         ),
         about=rows,
         u_min=limits[0],

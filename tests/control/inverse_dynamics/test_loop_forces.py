@@ -361,5 +361,10 @@ def test_weights_that_fit_no_loop_are_refused(weights, words):
         )
 
 
-def test_levels_do_not_know_weights_of_loop_forces():
-    refused(ProblemError, "weights of loop forces", lambda: tensioned(levels=[["posture"]]))
+def test_loop_forces_are_a_level_behind_the_tasks():
+    law, weighted = tensioned(levels=[["posture"]]), tensioned()
+    ours, theirs = (each.solve(np.zeros(2), np.zeros(2), asked(each)) for each in (law, weighted))
+    assert ours.status == theirs.status == Status.SOLVED
+    assert list(ours.levels) == ["posture", "forces"]
+    assert ours.levels["forces"] <= 1e-8 * np.linalg.norm(ASKED)
+    assert_allclose(ours.u, theirs.u, rtol=1e-4)  # torques have no weight before the last level

@@ -16,7 +16,6 @@ from mbcasadi.control import (
     PostureTask,
     SoftLimit,
 )
-from mbcasadi.errors import ProblemError
 from mbcasadi.plant import Plant
 
 SERVOS = """
@@ -39,10 +38,13 @@ LEGS = {
         "actuator_limits": ActuatorLimits(rate=4000.0, power=800.0),
         "torque_rate_weight": 1e-8,
     },
-    "levels, observer, joints": {
+    "levels, cones, sharing, observer, soft joints": {
         "levels": [["base"], ["posture"]],
+        "cone": "quadratic",
+        "sharing": LoadSharing(),
         "observer": DisturbanceObserver(bandwidth=5.0),
         "joint_limits": JointLimits(velocity=15.0, braking=200.0),
+        "soft": [SoftLimit("joints")],
     },
     "cones, soft joints at linear prices, tunable": {
         "cone": "quadratic",
@@ -88,19 +90,6 @@ def test_servos_levels_and_an_observer_hold_an_arm():
     recording = report.runs[0].recording
     assert np.all(recording.status == 0)
     assert np.abs(recording.monitor["error"][-1][:2]).max() < 1e-4
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"soft": [SoftLimit("normal forces")], "min_force": 1.0},
-        {"cone": "quadratic"},
-        {"sharing": LoadSharing()},
-    ],
-)
-def test_levels_refuse_what_they_do_not_know(options):
-    with pytest.raises(ProblemError, match="levels with"):
-        standing({**options, "levels": [["base"], ["posture"]]})
 
 
 def test_options_together_hold_a_stance_in_mujoco(law):

@@ -75,10 +75,13 @@ def at_state(q, v):
     return M, data.qfrc_bias - data.qfrc_passive, J, dJ @ v
 
 
-@pytest.mark.parametrize(("speed", "task"), [(0.01, ""), (0.5, ""), (0.5, "tip")])
-def test_motion_and_forces_are_those_of_the_unsymmetric_kkt_system(system, speed, task):
+@pytest.mark.parametrize(
+    ("speed", "task", "levels"),
+    [(0.01, "", ()), (0.5, "", ()), (0.5, "tip", ()), (0.5, "", (["tip"], ["posture"]))],
+)
+def test_motion_and_forces_are_those_of_the_unsymmetric_kkt_system(system, speed, task, levels):
     """Also where the friction opposes the velocity that the task asks for, along x and y."""
-    law = sliding_law(system, contact=tip(slide_speed=speed, slide_task=task))
+    law = sliding_law(system, contact=tip(slide_speed=speed, slide_task=task), levels=levels)
     rng, unlike = np.random.default_rng(0), 0.0
     for _ in range(20):
         q = np.array(ON_TABLE) + 0.2 * rng.standard_normal(4)
@@ -88,6 +91,7 @@ def test_motion_and_forces_are_those_of_the_unsymmetric_kkt_system(system, speed
         ref[law.reference_slices["tip.velocity"]] = asked = 0.3 * rng.standard_normal(2)
         got = law.solve(q, v, ref)
         assert got.solved, got.explain()
+        assert all(error < 1e-6 for error in got.levels.values())
         M, h, J, bias = at_state(q, v)
         slip = asked if task else (J @ v)[:2]
         friction = -MU * slip / np.sqrt(slip @ slip + speed**2)

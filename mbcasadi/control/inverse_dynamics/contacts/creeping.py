@@ -83,10 +83,7 @@ def force_weights(weight: PerForce, count: int) -> Array:
 
 
 def creeping_weights(design: Design) -> tuple[Array, str]:
-    """Return the weights (3 nc,) of n, t1, t2 of each contact where none are given, and a note.
-
-    With levels all have one, or none.
-    """
+    """Return the weights (3 nc,) of n, t1, t2 of each contact where none are given, and a note."""
     none = np.zeros(3 * len(design.contacts))
     speeds = np.array(creeping_speeds(design.system, tuple(design.contacts)))
     creeps, system = speeds > FASTEST, design.system
@@ -94,7 +91,7 @@ def creeping_weights(design: Design) -> tuple[Array, str]:
         return none, ""
     mass = sum(body.mass for body in system.tree.bodies) if system.tree else 0.0
     weight = SHARE * max(float(np.max(gains.weight)) for gains in design.gains) / mass**2
-    each = none + 1.0 if design.levels else np.outer(creeps, [0.0, 1.0, 1.0]).ravel()
+    each = np.outer(creeps, [0.0, 1.0, 1.0]).ravel()
     named = zip(design.contact_names, speeds.tolist(), strict=True)
     creeping = ", ".join(f"{name}: {1e3 * v:.0f} mm/s" for name, v in named if v > FASTEST)
     return weight * each, f"{creeping} at the edge of the cone; force_weight {weight:.3g}"

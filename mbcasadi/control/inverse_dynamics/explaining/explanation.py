@@ -156,6 +156,7 @@ def explanation(
     exactly: Sequence[str],
     levels: Sequence[Sequence[str]],
     positions: tuple[Mapping[str, tuple[float, float]], float] = ({}, 0.0),
+    slacks: int = 0,
 ) -> Explanation:
     """Return what the limits do at a solution.
 
@@ -167,6 +168,7 @@ def explanation(
         exactly: names of tasks that have to be met without error.
         levels: names of the tasks of each level; none without levels.
         positions: what limits of positions lack, see `lacking`.
+        slacks: number of soft rows.
     """
     problem = solution.problem
     excluding: tuple[str, ...] = ()
@@ -177,7 +179,10 @@ def explanation(
         desired = {f"task {name}": tasks.equality(name) for name in exactly}
         excluding = excluding_limits(problem, desired)
         if levels and not excluding:
-            unmet, whole = excluded_levels(problem, tasks, levels, y), tasks.costs(y)
+            unmet, whole = excluded_levels(problem, tasks, levels, y, slacks), tasks.costs(y)
+            first = next((name for name in unmet if name.startswith("level 1 ")), "")
+            if first and not unmet[first]:
+                unmet[first] = tuple(f"the price of {name}" for name in solution.relaxed)
         elif not excluding:
             costs, whole = limit_costs(problem, tasks, solver)
     return Explanation(
@@ -186,7 +191,11 @@ def explanation(
 
 
 def excluded_levels(
-    problem: CondensedQP, tasks: TaskShares, levels: Sequence[Sequence[str]], y: Array
+    problem: CondensedQP,
+    tasks: TaskShares,
+    levels: Sequence[Sequence[str]],
+    y: Array,
+    slacks: int = 0,
 ) -> dict[str, tuple[str, ...]]:
     """Return for each level that is not met what excludes it; levels before it stay as they are.
 
@@ -195,7 +204,10 @@ def excluded_levels(
         tasks: of the controller.
         levels: names of the tasks of each level.
         y: (n,) the solution.
+        slacks: number of soft rows, which stay as the first level has them.
     """
+    nu, n = problem.T.shape[1], y.size
+    of_slacks = np.eye(n)[nu : nu + slacks]
     found: dict[str, tuple[str, ...]] = {}
     before: dict[str, tuple[Array, Array]] = {}
     for k, members in enumerate(levels):
@@ -207,6 +219,8 @@ def excluded_levels(
             excluding = excluding_limits(problem, before | {name: (of_y, right)})
             others = tuple(other for other in excluding if other != name)
             found[name] = others or excluding
+        if k == 0 and slacks:
+            of_y = np.vstack([of_y, of_slacks])
         before[f"level {k + 1}"] = of_y, of_y @ y
     return found
 

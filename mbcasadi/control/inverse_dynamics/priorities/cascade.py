@@ -13,7 +13,8 @@ and the C leaves the others out. The last problem is the regularisation, `Â½ |á»
 all levels have left free.
 
 The hard rows of every problem but the first are relaxed to what the solution before it meets, so
-no later problem is infeasible, not even by rounding.
+no later problem is infeasible, not even by rounding. What quadratic cones leave to later levels is
+in `pressed_cones.py`.
 
 Source: A. Escande, N. Mansard, P.-B. Wieber, Hierarchical quadratic programming, Int. J. Robotics
 Research 33 (2014), for the levels; R. T. Rockafellar, Monotone operators and the proximal point
@@ -29,12 +30,14 @@ from mbcasadi import linalg
 from mbcasadi.control.inverse_dynamics.priorities.judge import LevelJudge, worse
 from mbcasadi.control.inverse_dynamics.priorities.level_factor import factor_level
 from mbcasadi.control.inverse_dynamics.priorities.point import LevelPoint
+from mbcasadi.control.inverse_dynamics.priorities.pressed_cones import along_rays
 from mbcasadi.control.tick.columns import Layout, matrix_symbols, pack, unpack
-from mbcasadi.description.qp_stages import SolverFlag
+from mbcasadi.description.qp_stages import CONE_ROWS, SolverFlag
 from mbcasadi.description.tolerance import marked
 from mbcasadi.linalg.scalars import in_scalars
-from mbcasadi.qp.input_guard import active_signs
 from mbcasadi.qp.kkt_residuals import length
+from mbcasadi.qp.quadratic_cones import first_rows, violations, warm_starts, warm_values
+from mbcasadi.qp.quadratic_cones import sizes as quadratic_sizes
 from mbcasadi.qp.whitening import shift_bounds
 
 Values = dict[str, ca.SX]
@@ -45,6 +48,9 @@ PASSES = 3
 SLACK = marked(2e-14, 1e-5)
 """Share of its value by which a hard row of a later problem is relaxed: rows that the levels before
 it have pinned would otherwise stop steps along them by rounding."""
+
+PRESSED = 1e-9
+"""Share of a level's size by which a cone presses that cuts down its optima."""
 
 FOUND = (SolverFlag.STOPPED + SolverFlag.OPTIMAL) / 2
 """The solver's flag is above this where it claims an optimum."""
@@ -207,6 +213,8 @@ class Cascade:
         records[f"done{k}.travel"] = type(travel)(0)
         records[f"done{k}.active"] = given["active"]
         Z = point.ZQ * ca.repmat(point.free.T, point.ZQ.shape[0], 1)
+        if self.judge.cones:
+            Z = along_rays(Z, carried["level.C"], given, PRESSED * size, self.judge.cones)
         if k + 1 < self.count:
             return self._level(k + 1, carried, y, Z, records, relaxed=True)
         return self._last(carried, y, Z, records)
@@ -225,11 +233,8 @@ class Cascade:
         at_base, at_center = (linalg.product(carried["level.C"], y) for y in (base, center))
         lower, upper = carried["level.lower"], carried["level.upper"]
         if relaxed:
-            lower, upper = in_scalars(
-                "relax",
-                _relaxed,
-                {"l": lower, "u": upper, "at": at_base, "center": at_center},
-            )
+            known = {"l": lower, "u": upper, "at": at_base, "center": at_center}
+            lower, upper = in_scalars("relax", lambda k: _relaxed(k, self.judge.cones), known)
         return {"lba": shift_bounds(lower, at_center), "uba": shift_bounds(upper, at_center)}
 
     def _start(self, carried: Values, k: int) -> ca.SX:
@@ -237,10 +242,19 @@ class Cascade:
         return carried["level.starts"][(k - 1) * self.m : k * self.m, 0] if k else ca.SX(0, 1)
 
 
-def _relaxed(known: Values) -> list[ca.SX]:
-    """Return bounds that a point meets, and steps from it along pinned rows by rounding."""
-    slack = SLACK * (ca.fabs(known["at"]) + ca.fabs(known["center"]))
-    return [ca.fmin(known["l"], known["at"]) - slack, ca.fmax(known["u"], known["at"]) + slack]
+def _relaxed(known: Values, cones: int) -> list[ca.SX]:
+    """Return bounds that a point meets, and steps from it along pinned rows by rounding.
+
+    The apex of a cone moves along its axis.
+    """
+    at, lower = known["at"], known["l"]
+    slack = SLACK * (ca.fabs(at) + ca.fabs(known["center"]))
+    linear = at.numel() - CONE_ROWS * cones
+    below = [(ca.fmin(lower, at) - slack)[:linear, 0]]
+    missing, sizes = violations(at, lower, known["u"], cones), quadratic_sizes(slack, cones)
+    for i in first_rows(at.numel(), cones):
+        below += [lower[i, 0] - missing[i, 0] - sizes[i, 0], lower[i + 1 : i + CONE_ROWS, 0]]
+    return [ca.vertcat(*below), ca.fmax(known["u"], at) + slack]
 
 
 def pack_passed(passed: Values) -> tuple[ca.SX, Layout]:
@@ -255,6 +269,7 @@ def solved_point(passed: Values, x: ca.SX) -> tuple[ca.SX, ca.SX]:
     return passed["center"] + moved, passed["zeta"] + x[:c, 0]
 
 
-def starts(z: ca.SX, m: int, count: int) -> list[ca.SX]:
+def starts(z: ca.SX, m: int, count: int, cones: int) -> list[ca.SX]:
     """Return the active sets that the first problem and those behind it start from."""
-    return [active_signs(z[:m, 0]), active_signs(z[m : (count + 1) * m, 0])]
+    first, further = z[:m, 0], z[m : (count + 1) * m, 0]
+    return [warm_values(first, cones), warm_starts(further, m, cones)]

@@ -16,7 +16,12 @@ from numpy.typing import NDArray
 from mbcasadi import linalg
 from mbcasadi.control.inverse_dynamics.condensed_dynamics import Condensed, Dynamics
 from mbcasadi.control.inverse_dynamics.options import Setup
-from mbcasadi.control.inverse_dynamics.priorities.levels import FORCES, Level, unit_weights
+from mbcasadi.control.inverse_dynamics.priorities.level_factor import DROPPED
+from mbcasadi.control.inverse_dynamics.priorities.levels import (
+    Level,
+    force_level_weights,
+    unit_weights,
+)
 from mbcasadi.control.inverse_dynamics.priorities.point import LevelPoint
 from mbcasadi.control.inverse_dynamics.residuals import (
     NOTHING,
@@ -26,8 +31,10 @@ from mbcasadi.control.inverse_dynamics.residuals import (
     residuals,
 )
 from mbcasadi.control.inverse_dynamics.scales import ForceWeights, ProblemScales
+from mbcasadi.control.inverse_dynamics.weighed_forces import WeighedForces
 from mbcasadi.linalg.scalars import in_scalars
 from mbcasadi.qp.kkt_residuals import length, positive
+from mbcasadi.qp.quadratic_cones import in_dual_cones
 from mbcasadi.qp.rows import Row, Rows
 from mbcasadi.qp.whitening import Whitened
 
@@ -63,6 +70,7 @@ class LevelJudge:
         setup: the options.
         levels: without the regularisation.
         about: what the hard rows are.
+        cones: number of quadratic cones, whose rows are the last.
         scales: the units of the problem.
         units: `y = y_ref + D⁻¹ ỹ`; y_ref is in the carried numbers.
     """
@@ -70,6 +78,7 @@ class LevelJudge:
     setup: Setup
     levels: tuple[Level, ...]
     about: tuple[Row, ...]
+    cones: int
     scales: ProblemScales
     units: Whitened
 
@@ -117,7 +126,7 @@ class LevelJudge:
             **nothing,
             **self._force_terms(carried),
             weights=weights,
-            force_weights=self._force_weights(0.0),
+            force_weights=np.zeros(len(self.setup.weighed_forces)),
             size=size,
         )
         residual = self._residuals(carried, y, found, _Metric(gradient, size), cost)
@@ -127,7 +136,7 @@ class LevelJudge:
         """Return by how much the levels' residuals have changed since their own solutions.
 
         It stands beside stationarity. A direction that is not strict may change by its strength
-        times what the later levels have moved.
+        times what the later levels have moved, rows of rounding by theirs.
         """
         total = type(y)(0)
         for k in range(len(self.levels)):
@@ -148,12 +157,13 @@ class LevelJudge:
         weight = carried["cost.weight"]
         found = []
         for level in self.levels:
-            if level.name == FORCES and not level.rows:
-                of_lam, of_w = carried["cost.of_lam"], carried["cost.of_w"]
-                first = lam.numel() - of_lam.shape[1]
-                force = linalg.product(of_lam, lam[first:, 0]) + linalg.product(of_w, w)
-                root = float(self.setup.contact_weights[0]) ** 0.5
-                found.append(root * length(force - carried["cost.f_ref"]))
+            if level.is_forces:
+                weights = np.array([each.weight for each in self.setup.weighed_forces])
+                of_lam, of_w, f_ref = (
+                    carried[f"cost.{key}"] for key in ("of_lam", "of_w", "f_ref")
+                )
+                gap = WeighedForces(of_lam, of_w, f_ref, weights).gap(lam, w)
+                found.append(length(ca.DM(np.sqrt(weights)) * gap))
                 continue
             rows = list(level.rows)
             found.append(length(ca.sqrt(weight[rows, 0]) * misses[rows, 0]))
@@ -174,22 +184,21 @@ class LevelJudge:
     def _force_terms(self, carried: Values) -> dict[str, Any]:
         return {key: carried[f"cost.{key}"] for key in ("p_ref", "of_lam", "of_w", "f_ref")}
 
-    def _force_weights(self, weight: float) -> Array:
-        """Return one weight for each component of the contact forces."""
-        return np.full(self.setup.contact_weights.size, weight)
-
     def _cost(self, carried: Values, level: Level, weight: ca.SX, size: ca.SX) -> CostAt:
-        """Return the cost of a level."""
-        rows = list(level.rows)
-        is_forces = level.name == FORCES and not rows
+        """Return the cost of a level; `weight` is that of its rows, then of its slacks."""
+        rows, of_forces = list(level.rows), np.zeros(len(self.setup.weighed_forces))
+        if level.is_forces:
+            of_forces = self.scales.contact**2 * force_level_weights(self.setup)
+        units = unit_weights(self.setup, self.scales)  # of w² over ỹ²
         return CostAt(
             J=carried["cost.J"][rows, :],
             offset=carried["cost.offset"][rows, 0],
-            weight=weight if rows else type(weight)(0, 1),
+            weight=weight[: len(rows), 0],
             **self._force_terms(carried),
             weights=ForceWeights(np.zeros(self.setup.system.nu), 0.0),
-            force_weights=self._force_weights(self.scales.contact**2 if is_forces else 0.0),
+            force_weights=of_forces,
             size=size,
+            slack_weight=units.internal * weight[len(rows) :, 0] if level.slacks else None,
         )
 
     def _residuals(
@@ -198,17 +207,18 @@ class LevelJudge:
         p, w = self.unknowns(carried, y)
         rows: dict[str, Any] = {key: carried[f"rows.{key}"] for key in ROWS}
         return residuals(
-            Candidate(p, w, found["lam_a"], found["x"]),
+            Candidate(p, w, in_dual_cones(found["lam_a"], self.cones), found["x"]),
             Dynamics(*(carried[f"dynamics.{key}"] for key in Dynamics._fields)),
             self._condensed(carried),
             metric,
-            Rows(**rows, about=self.about),
+            Rows(**rows, about=self.about, cones=self.cones),
             cost,
             self.scales,
             Allowance(self.setup.rank_tol, carried["rate"], self.setup.tolerance),
+            carried.get("drag"),
         )
 
 
 def _change(known: Values) -> list[ca.SX]:
-    allowed = ca.sqrt(known["weak"]) * known["travel"]
+    allowed = (ca.sqrt(known["weak"]) + DROPPED) * known["travel"]
     return [positive(length(known["change"]) - allowed) / (known["size"] + NOTHING)]

@@ -15,13 +15,15 @@ Values = dict[str, ca.SX]
 class Judged(NamedTuple):
     """The end of a tick with levels.
 
-    Fields: `residual` (5,) of all levels together; `p` actuator forces; `errors` (levels,);
+    Fields: `residual` (5,) of all levels together; `p` actuator forces; `w` the unknowns beside
+    them; `errors` (levels,);
     `active` (problems · m,) active sets of all problems; `flag` of the first problem, the only one
     that can be infeasible.
     """
 
     residual: ca.SX
     p: ca.SX
+    w: ca.SX
     errors: ca.SX
     active: ca.SX
     flag: ca.SX
@@ -56,6 +58,7 @@ class LastLevel:
         return Judged(
             residual=self.judge.last(carried, passed, y, zeta, found),
             p=p,
+            w=w,
             errors=self.judge.errors(carried, p, w),
             active=ca.vertcat(*actives, found["active"]),
             flag=passed["flag"],

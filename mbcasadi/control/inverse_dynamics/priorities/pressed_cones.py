@@ -1,0 +1,75 @@
+"""What quadratic cones leave the levels after one at whose optimum they are active.
+
+A cone that is active there has a multiplier, so at every optimum of the level its s lies on the ray
+that the multiplier touches, or at the apex. Its cone, cut down to the optima, has no interior: the
+next level would have no finite multipliers. So it is given the ray alone (facial reduction): of the
+directions that are left, those that leave the ray are taken away.
+
+Source: J. Borwein, H. Wolkowicz, Regularizing the abstract convex program, J. Mathematical Analysis
+and Applications 83 (1981).
+"""
+
+import casadi as ca
+
+from mbcasadi import linalg
+from mbcasadi.control.inverse_dynamics.priorities.level_factor import DROPPED
+from mbcasadi.description.qp_stages import CONE_ROWS
+from mbcasadi.linalg.factor import orthogonal_factor
+from mbcasadi.linalg.scalars import in_scalars
+from mbcasadi.qp.quadratic_cones import first_rows
+
+ACTIVE = 0.5
+"""The first entry of an active cone is beyond this, at its apex below minus this."""
+
+ON_RAY = 1e-6
+"""A direction of unit length that leaves all rays by less keeps them. Rays are known to the root of
+the slack that the cascade gives to cones."""
+
+NO_ROW = 1e-150
+"""Squared length that stands for zero in a denominator."""
+
+
+def along_rays(Z: ca.SX, C: ca.SX, found: dict[str, ca.SX], least: ca.SX, cones: int) -> ca.SX:
+    """Return the directions that keep s of each active cone on its ray; the others are zero.
+
+    Args:
+        Z: (n, c) directions.
+        C: (m, n) rows, the last ones of cones.
+        found: `active` (m,), the kind, cosine and sine for each cone, and `lam_a` (m,).
+        least: multiplier of a row of unit length that is rounding.
+        cones: their number.
+    """
+    first = C.shape[0] - CONE_ROWS * cones
+    known = {key: found[key][first:, 0] for key in ("active", "lam_a")}
+    known |= {"rows": C[first:, :], "least": least}
+    (across,) = in_scalars("across_rays", lambda k: [_across(**k)], known)
+    least_rest = type(C)(ca.DM.ones(across.shape[0]) * DROPPED**2)
+    Q, R = orthogonal_factor(linalg.product(across, Z), least_rest)
+    (left,) = in_scalars("left_by_cones", lambda k: [_left(k["R"])], {"R": R})
+    rest = type(Z)(ca.DM.ones(Z.shape[1] - left.numel()))
+    kept = ca.repmat(ca.vertcat(left, rest).T, Z.shape[0], 1)
+    turned: ca.SX = linalg.product(Z, Q)
+    return turned * kept
+
+
+def _across(rows: ca.SX, active: ca.SX, lam_a: ca.SX, least: ca.SX) -> ca.SX:
+    """Return rows of length one or less that a step along the rays does not change."""
+    parts = []
+    for i in first_rows(rows.shape[0], rows.shape[0] // CONE_ROWS):
+        s_0, s_1, s_2 = (rows[i + k, :] for k in range(CONE_ROWS))
+        kind, cosine, sine = (active[i + k, 0] for k in range(CONE_ROWS))
+        radial = cosine * s_1 + sine * s_2
+        size = ca.sqrt(sum(ca.sumsqr(each) for each in (s_0, s_1, s_2)) + NO_ROW)
+        presses = -lam_a[i, 0] * size > least
+        is_active = ca.logic_and(presses, ca.fabs(kind) > ACTIVE)
+        at_apex = ca.logic_and(presses, kind < -ACTIVE)
+        parts += [is_active * (cosine * s_2 - sine * s_1) / size, is_active * (s_0 - radial) / size]
+        parts.append(at_apex * (s_0 + radial) / size)
+    return ca.densify(ca.vertcat(*parts))
+
+
+def _left(R: ca.SX) -> ca.SX:
+    """Return one for each direction that changes no row."""
+    R = ca.densify(R)
+    pivots = [ca.mmax(ca.fabs(R[j, :])) for j in range(R.shape[0])]
+    return ca.vertcat(*(pivot <= ON_RAY for pivot in pivots))
