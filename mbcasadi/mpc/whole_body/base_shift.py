@@ -10,7 +10,6 @@ the least motion of the joints that keeps the feet, to first order.
 import casadi as ca
 import numpy as np
 import scipy
-from scipy.spatial.transform import Rotation
 
 from mbcasadi.mpc.legged.from_system import trunk_joint
 from mbcasadi.mpc.ocp.problem import Array
@@ -29,6 +28,8 @@ def motion_by_shift(system: System, q0: Array, ground: Array, yaw: float) -> Arr
         ground: (3, 3) rotation from axes of the ground to the world's.
         yaw: heading of the base at q0 in axes of the ground, rad.
     """
+    from scipy.spatial.transform import Rotation
+
     joint, q = trunk_joint(system), ca.SX.sym("q", system.nq)
     at = {"q": q, "v": ca.SX(system.nv, 1), "t": ca.SX(0)}
     rows = ca.Function("rows", [q], [evaluate(system.loop_jacobian, at)])(q0).full()

@@ -17,7 +17,6 @@ from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from mbcasadi.contacts.friction_cone import contact_axes
 from mbcasadi.control.safe_output.static_load import Array, static_forces
@@ -61,6 +60,8 @@ def static_references(
         normal: (3,) of the ground.
         period: s.
     """
+    from scipy.spatial.transform import Rotation
+
     joint, nv = trunk_joint(system), system.nv
     dof, place = joint.dof, joint.qpos + 3
     equations = _rest_fun(system, contacts, period)
@@ -160,6 +161,8 @@ def _rest_fun(system: System, contacts: Sequence[Contact], period: float) -> ca.
 
 def _turned(system: System, q0: Array, normal: Array, angle: float) -> Array:
     """Return a pose turned about the normal of the ground."""
+    from scipy.spatial.transform import Rotation
+
     place, q = trunk_joint(system).qpos, q0.copy()
     turn = Rotation.from_rotvec(angle * normal)
     quat = turn * Rotation.from_quat(q[place + 3 : place + 7], scalar_first=True)

@@ -36,7 +36,7 @@ PLAIN = (float, int, bool, str, type(None))
 class StrictTable(BaseModel):
     """A table of the file; unknown keys are errors."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     @model_validator(mode="before")
     @classmethod
@@ -187,7 +187,6 @@ def table_of(kind: Any) -> type[StrictTable]:
     """Return the table with the fields of a dataclass; required are those without a default."""
     table = new_table(kind.__name__, StrictTable, **fields_of(kind))
     table.__doc__ = inspect.cleandoc(kind.__doc__ or "").partition("\n")[0]
-    table.model_rebuild(force=True)
     return table
 
 
