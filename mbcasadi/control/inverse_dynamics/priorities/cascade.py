@@ -30,7 +30,7 @@ from mbcasadi import linalg
 from mbcasadi.control.inverse_dynamics.priorities.judge import LevelJudge, worse
 from mbcasadi.control.inverse_dynamics.priorities.level_factor import factor_level
 from mbcasadi.control.inverse_dynamics.priorities.point import LevelPoint
-from mbcasadi.control.inverse_dynamics.priorities.pressed_cones import along_rays
+from mbcasadi.control.inverse_dynamics.priorities.pressed_cones import along_rays, with_rays
 from mbcasadi.control.tick.columns import Layout, matrix_symbols, pack, unpack
 from mbcasadi.description.qp_stages import CONE_ROWS, SolverFlag
 from mbcasadi.description.tolerance import marked
@@ -91,7 +91,8 @@ class Cascade:
     def first(self, carried: Values, active0: ca.SX) -> Posed:
         """Return the problem of the first level; it starts at `ỹ = 0`."""
         kind = type(carried["level.C"])
-        start = {"worst": kind(ca.DM.zeros(5)), "flag": kind(1)}
+        rays = kind(ca.DM.zeros(self.judge.cones))
+        start = {"worst": kind(ca.DM.zeros(5)), "flag": kind(1), "rays": rays}
         posed = self._level(0, carried, kind(ca.DM.zeros(self.n)), None, start, relaxed=False)
         own = {"A_qp": self._rows(carried, posed.passed), "active0": active0}
         return Posed(posed.outputs | own, posed.passed)
@@ -125,7 +126,7 @@ class Cascade:
 
     def _rows(self, carried: Values, passed: Values) -> ca.SX:
         """Return the hard rows over the unknown of a problem, that of the regularisation last."""
-        C = carried["level.C"]
+        C = with_rays(carried["level.C"], passed["rays"])
         if "Z" in passed:
             Z = passed["Z"]
             c = Z.shape[0]
@@ -180,7 +181,7 @@ class Cascade:
             start=level.s_0,
             travel=length(level.s_0),
         )
-        outputs = self._bounds(carried, point.base, point.center, relaxed=relaxed)
+        outputs = self._bounds(carried, point.base, point.center, records["rays"], relaxed=relaxed)
         outputs["active0"] = self._start(carried, k)
         return Posed(outputs, records | point._asdict())
 
@@ -193,7 +194,7 @@ class Cascade:
             center=point.moved(x, share=point.unseen),
             travel=point.travel + point.step_length(x),
         )
-        outputs = self._bounds(carried, point.base, point.center, relaxed=True)
+        outputs = self._bounds(carried, point.base, point.center, passed["rays"], relaxed=True)
         outputs["active0"] = given["active"]
         flag = {"flag": ca.fmin(passed["flag"], given["flag"])} if k == 0 else {}
         return Posed(outputs, passed | point._asdict() | flag)
@@ -203,6 +204,7 @@ class Cascade:
         point = LevelPoint(*(passed[key] for key in LevelPoint._fields))
         found = given["flag"] > FOUND
         y = ca.if_else(found, point.moved(given["x"]), point.base)
+        given = given | {"lam_a": with_rays(given["lam_a"], passed["rays"])}
         residual, size = self.judge.level(k, carried, point, y, given)
         records = {key: value for key, value in passed.items() if key not in LevelPoint._fields}
         records["worst"] = worse(passed["worst"], residual)
@@ -214,7 +216,9 @@ class Cascade:
         records[f"done{k}.active"] = given["active"]
         Z = point.ZQ * ca.repmat(point.free.T, point.ZQ.shape[0], 1)
         if self.judge.cones:
-            Z = along_rays(Z, carried["level.C"], given, PRESSED * size, self.judge.cones)
+            C = with_rays(carried["level.C"], passed["rays"])
+            Z, pressed = along_rays(Z, C, given, PRESSED * size, self.judge.cones)
+            records["rays"] = ca.fmax(passed["rays"], pressed)
         if k + 1 < self.count:
             return self._level(k + 1, carried, y, Z, records, relaxed=True)
         return self._last(carried, y, Z, records)
@@ -224,14 +228,17 @@ class Cascade:
         c = Z.shape[0]
         zeta = -linalg.product(Z.T, base[:c, 0])
         center = ca.vertcat(base[:c, 0] + linalg.product(Z, zeta), ca.DM.zeros(base.numel() - c))
-        outputs = self._bounds(carried, base, center, relaxed=True)
+        outputs = self._bounds(carried, base, center, records["rays"], relaxed=True)
         outputs["active0"] = self._start(carried, self.count)
         return Posed(outputs, records | {"base": base, "center": center, "Z": Z, "zeta": zeta})
 
-    def _bounds(self, carried: Values, base: ca.SX, center: ca.SX, *, relaxed: bool) -> Values:
+    def _bounds(
+        self, carried: Values, base: ca.SX, center: ca.SX, rays: ca.SX, *, relaxed: bool
+    ) -> Values:
         """Return the bounds of the hard rows from the center, met by the base where relaxed."""
-        at_base, at_center = (linalg.product(carried["level.C"], y) for y in (base, center))
-        lower, upper = carried["level.lower"], carried["level.upper"]
+        at = (linalg.product(carried["level.C"], y) for y in (base, center))
+        at_base, at_center = (with_rays(each, rays) for each in at)
+        lower, upper = with_rays(carried["level.lower"], rays), carried["level.upper"]
         if relaxed:
             known = {"l": lower, "u": upper, "at": at_base, "center": at_center}
             lower, upper = in_scalars("relax", lambda k: _relaxed(k, self.judge.cones), known)

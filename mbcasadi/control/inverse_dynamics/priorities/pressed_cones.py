@@ -10,6 +10,7 @@ and Applications 83 (1981).
 """
 
 import casadi as ca
+import numpy as np
 
 from mbcasadi import linalg
 from mbcasadi.control.inverse_dynamics.priorities.level_factor import DROPPED
@@ -29,11 +30,13 @@ NO_ROW = 1e-150
 """Squared length that stands for zero in a denominator."""
 
 
-def along_rays(Z: ca.SX, C: ca.SX, found: dict[str, ca.SX], least: ca.SX, cones: int) -> ca.SX:
-    """Return the directions that keep s of each active cone on its ray; the others are zero.
+def along_rays(
+    Z: ca.SX, C: ca.SX, found: dict[str, ca.SX], least: ca.SX, cones: int
+) -> tuple[ca.SX, ca.SX]:
+    """Return the directions that keep s of each pressed cone on its ray, and which are pressed.
 
     Args:
-        Z: (n, c) directions.
+        Z: (n, c) directions; those that leave a ray become zero.
         C: (m, n) rows, the last ones of cones.
         found: `active` (m,), the kind, cosine and sine for each cone, and `lam_a` (m,).
         least: multiplier of a row of unit length that is rounding.
@@ -42,30 +45,46 @@ def along_rays(Z: ca.SX, C: ca.SX, found: dict[str, ca.SX], least: ca.SX, cones:
     first = C.shape[0] - CONE_ROWS * cones
     known = {key: found[key][first:, 0] for key in ("active", "lam_a")}
     known |= {"rows": C[first:, :], "least": least}
-    (across,) = in_scalars("across_rays", lambda k: [_across(**k)], known)
+    across, pressed = in_scalars("across_rays", lambda k: _across(**k), known)
     least_rest = type(C)(ca.DM.ones(across.shape[0]) * DROPPED**2)
     Q, R = orthogonal_factor(linalg.product(across, Z), least_rest)
     (left,) = in_scalars("left_by_cones", lambda k: [_left(k["R"])], {"R": R})
     rest = type(Z)(ca.DM.ones(Z.shape[1] - left.numel()))
     kept = ca.repmat(ca.vertcat(left, rest).T, Z.shape[0], 1)
-    turned: ca.SX = linalg.product(Z, Q)
-    return turned * kept
+    return linalg.product(Z, Q) * kept, pressed
 
 
-def _across(rows: ca.SX, active: ca.SX, lam_a: ca.SX, least: ca.SX) -> ca.SX:
-    """Return rows of length one or less that a step along the rays does not change."""
-    parts = []
+def with_rays(rows: ca.SX, rays: ca.SX) -> ca.SX:
+    """Return values or rows (m, .) in which a cone on its ray has `0 <= s_0` alone.
+
+    Across the ray it has no rows that are more than rounding.
+
+    Args:
+        rows: the last ones of cones.
+        rays: (cones,) which are on a ray.
+    """
+    m, cones = rows.shape[0], rays.numel()
+    if not cones:
+        return rows
+    spread = np.kron(np.eye(cones), [[0.0], [1.0], [1.0]])
+    across = ca.vertcat(ca.DM.zeros(m - CONE_ROWS * cones), ca.mtimes(ca.DM(spread), rays))
+    return ca.densify(rows * ca.repmat(1 - across, 1, rows.shape[1]))
+
+
+def _across(rows: ca.SX, active: ca.SX, lam_a: ca.SX, least: ca.SX) -> list[ca.SX]:
+    """Return rows of length one or less that no step along the rays changes; which are pressed."""
+    parts, pressed = [], []
     for i in first_rows(rows.shape[0], rows.shape[0] // CONE_ROWS):
         s_0, s_1, s_2 = (rows[i + k, :] for k in range(CONE_ROWS))
         kind, cosine, sine = (active[i + k, 0] for k in range(CONE_ROWS))
         radial = cosine * s_1 + sine * s_2
         size = ca.sqrt(sum(ca.sumsqr(each) for each in (s_0, s_1, s_2)) + NO_ROW)
-        presses = -lam_a[i, 0] * size > least
-        is_active = ca.logic_and(presses, ca.fabs(kind) > ACTIVE)
+        presses = ca.logic_and(-lam_a[i, 0] * size > least, ca.fabs(kind) > ACTIVE)
         at_apex = ca.logic_and(presses, kind < -ACTIVE)
-        parts += [is_active * (cosine * s_2 - sine * s_1) / size, is_active * (s_0 - radial) / size]
+        parts += [presses * (cosine * s_2 - sine * s_1) / size, presses * (s_0 - radial) / size]
         parts.append(at_apex * (s_0 + radial) / size)
-    return ca.densify(ca.vertcat(*parts))
+        pressed.append(presses)
+    return [ca.densify(ca.vertcat(*parts)), ca.vertcat(*pressed)]
 
 
 def _left(R: ca.SX) -> ca.SX:
