@@ -180,7 +180,7 @@ def outputs(law, u, driven=False, chosen=THETA):
 
 
 @pytest.mark.parametrize("name", LAWS)
-@pytest.mark.every(3)
+@pytest.mark.every(5)
 def test_a_law_gives_the_same_control_in_all_units(name):
     kind = name.split(":")[0]
 

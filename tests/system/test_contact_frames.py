@@ -185,7 +185,7 @@ def on_the_ground(model, data, feet, frames, q):
 
 
 @pytest.mark.parametrize("kind", FEET)
-@pytest.mark.every(2)
+@pytest.mark.every(3)
 def test_inverse_dynamics_on_these_feet_obeys_newton_and_does_not_slip(kind):
     model = walker(kind)
     system = mb.read_mjcf(model)
@@ -247,6 +247,7 @@ def test_a_frame_that_rolls_is_no_frame_of_a_task():
 
 
 @pytest.mark.parametrize("kind", ["ball", "capsule", "box"])
+@pytest.mark.every(2)
 def test_an_equilibrium_on_these_feet_is_one_of_mujocos_forces(kind):
     model = walker(kind)
     system = mb.read_mjcf(model)

@@ -122,8 +122,10 @@ def product(a, b):
     return np.r_[a[0] * b[0] - a[1:] @ b[1:], a[0] * b[1:] + b[0] * a[1:] + np.cross(a[1:], b[1:])]
 
 
-def test_the_generated_c_gives_the_same_numbers(tmp_path):
-    system = mb.read_mjcf(PAIR.format(first=SHAPES["capsule"], second=SHAPES["mesh"]))
+@pytest.mark.parametrize("second", ["ellipsoid", "mesh"])
+@pytest.mark.every(2)
+def test_the_generated_c_gives_the_same_numbers(second, tmp_path):
+    system = mb.read_mjcf(PAIR.format(first=SHAPES["capsule"], second=SHAPES[second]))
     (contact,) = mb.contacts_of(system)
     members = [contact.gap, contact.gap_jacobian, contact.gap_bias, contact.bias]
     c = all_compiled(members, tmp_path)

@@ -76,6 +76,7 @@ def test_a_posture_that_chooses_among_motions_of_a_heavier_task_is_as_it_is():
         assert np.all(np.isfinite(a[2:]) == bounded)
 
 
+@pytest.mark.long
 def test_high_gains_bring_an_arm_home_from_far_beyond_its_reach():
     """As they are, such errors throw the arm past its home until its joints are at their limits."""
     model = mujoco.MjModel.from_xml_path(str(models.path("scara")))

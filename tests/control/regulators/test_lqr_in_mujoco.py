@@ -48,6 +48,7 @@ def run(name, law, model=None, duration=2.5):
 
 
 @pytest.mark.parametrize("name", MODELS)
+@pytest.mark.every(3)
 def test_the_regulator_holds_what_falls_without_it(name):
     linear = at_rest(name)
     nothing = feedback(linear, np.zeros((linear.nu, linear.nx)))

@@ -97,6 +97,7 @@ def test_forces_are_those_of_the_dense_problem(law):
     assert swinging > 30
 
 
+@pytest.mark.long
 def test_hundreds_of_solutions_of_the_c_are_right_and_every_state_has_one(tmp_path):
     """Zero force is inside every cone, and f_min above each foot: no state is infeasible.
 

@@ -60,6 +60,7 @@ def moved(q, v, z, turn, way):
     return q, v, z
 
 
+@pytest.mark.long
 def test_a_robot_that_steps_in_place_is_asked_for_the_same_a_sample_later(level):
     """Samples are moments, and not places in a row."""
     refs, function, q0, slices, _ = level
@@ -203,7 +204,7 @@ def test_the_ground_is_where_feet_stand_or_stood_last(level):
 
 
 @pytest.mark.parametrize("normal", [(0.0, 0.0, 1.0), (0.2, -0.1, 1.0)])
-@pytest.mark.every(2)
+@pytest.mark.long
 def test_while_no_foot_stands_base_and_feet_are_thrown(normal):
     """Heights over the ground have the acceleration of gravity across it, and the speed of it."""
     hop = mpc.pronk(PERIOD, duty=STANCE / PERIOD, start=0.1)
