@@ -171,7 +171,6 @@ def test_increments_are_means_over_a_tick_and_other_samples_the_last_ones():
         estimate_log(other, logged)
 
 
-@pytest.mark.long
 def test_a_recording_of_validate_is_a_log_on_which_the_estimator_says_the_same(tmp_path):
     path = mb.models.path("four_bar")
     system = mb.read_mjcf(path)

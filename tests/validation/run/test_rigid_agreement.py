@@ -115,6 +115,7 @@ def test_a_longer_time_constant_of_solref_opens_the_loop_further(soft_run):
     assert gaps[-1] > 10 * gaps[0] > 0.0
 
 
+@pytest.mark.long
 def test_softness_does_not_explain_a_plant_of_another_mass():
     run = validate(
         crank_controller(),

@@ -83,6 +83,7 @@ def test_plans_are_drawn_over_what_happened(report):
     assert "Plans and motion (m)" in report.to_html()
 
 
+@pytest.mark.long
 def test_the_arguments_of_the_file_are_those_of_the_function(model):
     made = build_experiment(parse_spec(TABLES | GAIT), model).two_rates
     feet = [mb.Contact(f"foot_{leg}", friction=0.8, sides=4) for leg in LEGS]
