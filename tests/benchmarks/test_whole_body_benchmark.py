@@ -48,7 +48,6 @@ def converged(tmp_path_factory):
     return Judge(ocp, folder), Plan(x0, p, x, u, rows.reshape(6, 1))
 
 
-@pytest.mark.long
 def test_a_converged_plan_at_a_bound_has_no_residual(converged):
     judge, plan = converged
     assert np.abs(plan.u).max() == pytest.approx(2.0, abs=1e-6)

@@ -72,7 +72,6 @@ def test_words_of_languages_and_libraries_are_refused_by_name():
     assert [name for name in all_words if is_accepted(name)] == []
 
 
-@pytest.mark.long
 def test_macros_of_the_compilers_headers_are_refused_or_no_name_of_ours(words, tmp_path):
     """What a user's `#include` defines before the header of the export."""
     source = tmp_path / "all.c"

@@ -28,7 +28,9 @@ NUMBERS = {"torque_weight", "internal_force_weight", "rank_tol", "tolerance", "s
 
 LONG = {
     "cones, soft joints, tunable",
+    "feet with ranges",
     "figures",
+    "levels",
     "limits of positions",
     "passive",
     "ramp, forces, rates",

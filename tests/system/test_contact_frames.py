@@ -127,6 +127,7 @@ def test_the_frame_is_at_the_surface_and_moves_as_the_material(kind):
 
 
 @pytest.mark.parametrize("kind", FEET)
+@pytest.mark.every(3)
 def test_the_bias_is_the_change_of_the_velocity_at_the_contact(kind):
     system = mb.read_mjcf(walker(kind))
     for q, v in states(system):

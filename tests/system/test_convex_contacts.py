@@ -94,6 +94,7 @@ def test_derivatives_by_casadi_are_those_of_the_motion(system):
     np.testing.assert_allclose(along, expected, atol=DIFFERENCE * (1 + np.abs(expected).max()))
 
 
+@pytest.mark.every(5)
 def test_rounded_edges_take_at_most_the_smoothing_and_a_common_motion_changes_nothing(system):
     sharp, smooth = (mb.contacts_of(system, smoothing=s)[0] for s in (0.0, SMOOTHING))
     turned = system.integrate(system.tree.q0, np.r_[0.1, -0.2, 0.3, 0.5, -0.4, 0.8, np.zeros(6)])

@@ -196,6 +196,7 @@ def run(law: InverseDynamicsQP, model: mujoco.MjModel, reference, start: np.ndar
     return 1e3 * np.linalg.norm(recording.monitor["error"][:, :3], axis=1), recording
 
 
+@pytest.mark.long
 def test_an_arm_at_a_stop_in_another_branch_comes_home():
     """The tool pulls the elbow through its stop; only the posture knows the way round."""
     spec = mujoco.MjSpec.from_file(str(models.path("scara")))

@@ -87,6 +87,7 @@ def on_contacts():
     )
 
 
+@pytest.mark.long
 def test_the_biped_stands_on_feet_that_only_touch_the_floor():
     """The law believes in pins; the floor only pushes, yields, and lets feet roll."""
     linear = at_rest("planar_biped")

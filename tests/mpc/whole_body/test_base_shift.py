@@ -30,7 +30,6 @@ def samples(function, q, command, t, z):
     return ref.full().reshape(N + 1, -1), z_next.full().ravel()
 
 
-@pytest.mark.long
 def test_the_base_of_the_setpoint_moves_by_the_shift_and_its_feet_stay_to_first_order(shifting):
     refs, function, _, q0, slices = shifting
     feet, errors = refs.stance[0], []

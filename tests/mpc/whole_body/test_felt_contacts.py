@@ -85,7 +85,6 @@ def walker():
     return mpc.whole_body_mpc(system, N, H, feet, gait=GAIT, q0=q0, options=options), feet, q0
 
 
-@pytest.mark.long
 def test_forces_of_the_rule_are_shares_of_the_weight(walker):
     whole, feet, _ = walker
     system = whole.law.system

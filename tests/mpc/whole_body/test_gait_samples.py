@@ -68,7 +68,6 @@ def grown():
     return mpc.whole_body_mpc(system, 5, H, feet, gait=ODD, q0=q0, options=GROWTH), q0
 
 
-@pytest.mark.long
 def test_a_law_follows_a_plan_over_unequal_intervals(grown):
     whole, q0 = grown
     ocp, rng, start = whole.plan.ocp, np.random.default_rng(3), 0.31

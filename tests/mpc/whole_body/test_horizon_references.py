@@ -60,7 +60,6 @@ def moved(q, v, z, turn, way):
     return q, v, z
 
 
-@pytest.mark.long
 def test_a_robot_that_steps_in_place_is_asked_for_the_same_a_sample_later(level):
     """Samples are moments, and not places in a row."""
     refs, function, q0, slices, _ = level

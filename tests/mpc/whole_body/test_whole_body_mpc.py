@@ -228,7 +228,6 @@ def limited():
     return robot(further=further, options=options)
 
 
-@pytest.mark.long
 def test_controls_change_within_their_limits_from_plan_to_plan(limited):
     whole, q0 = limited
     nx, v = whole.plan.ocp.nx, np.zeros(18)
