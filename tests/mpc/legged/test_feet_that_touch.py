@@ -128,7 +128,6 @@ def walker():
     return Walker()
 
 
-@pytest.mark.long
 def test_by_the_schedule_and_force_together_all_goes_as_planned(walker):
     out = walker.swing(0.5)
     np.testing.assert_array_equal(out["mask"][:8], [0] * 4 + [1] * 4)

@@ -88,7 +88,7 @@ def walks(request):
     return Walk(LEAN, (0.0, 0.0, 1.0), stepping), Walk(TURN.apply(LEAN), normal, stepping)
 
 
-@pytest.mark.long
+@pytest.mark.every(2)
 def test_the_body_is_the_same_in_axes_of_the_ground(walks):
     level, sloping = walks
     assert sloping.body.mass == pytest.approx(level.body.mass)
