@@ -76,7 +76,6 @@ def test_the_twin_is_the_papers_arm():
         assert float(from_twin.constraint_bias(q, v)) == pytest.approx(bias, abs=1e-12)
 
 
-@pytest.mark.long
 def test_without_force_control_the_motion_makes_the_force(runs):
     for name, least, most in (("free", -0.10, 63.17), ("above", -16.60, 15.05)):
         run = runs[name]
