@@ -14,9 +14,14 @@ own in `tests/validation/campaigns` only.
 
     python -m pytest -n 2 --all
 
-runs the tests that are marked `long` too, closed loops of many seconds and whole programs whose
-parts have tests of their own, and all cases of tests with the mark `every(n)`, of which the first
-and every n-th after it run otherwise. A test that is named runs whatever its mark.
+runs the tests that are marked `long` too, and all cases of tests with the mark `every(n)`, of which
+the first and every n-th after it run otherwise. A test that is named runs whatever its mark. `long`
+are closed loops, whole programs and pages whose parts have tests of their own, and tests of more
+than a second that reach hardly a line of the package which shorter ones do not reach (coverage with
+a context for each test shows it). What stays is one
+case of each independent reference (MuJoCo, a closed form, another formulation, a published number)
+of a feature, and of each kind of mechanism: singular, redundant, underactuated, on a floating base.
+Take n coprime to the inner dimension of a grid: then all values of each parameter still appear.
 
     make quick
 

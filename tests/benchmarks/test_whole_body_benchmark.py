@@ -135,6 +135,7 @@ def test_times_to_a_residual_are_medians_where_both_reach_it_and_name_the_shares
     assert len(whole_body_beside._rows("trot", mine, "peer", never)) == 1
 
 
+@pytest.mark.long
 def test_multipliers_go_to_a_peer_by_joints_and_return_by_controls(tmp_path, stub_peers):
     trot = Trot(QUADRUPED, 2)
     nx, nu, nv, N = trot.ocp.nx, trot.ocp.nu, trot.system.nv, trot.intervals

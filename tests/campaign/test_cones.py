@@ -10,6 +10,7 @@ STATES = {"quadruped": 40, "go2": 20}  # more, and humanoids: python -m campaign
 
 
 @pytest.mark.parametrize("name", STATES)
+@pytest.mark.every(2)
 def test_the_answer_is_that_of_clarabel(name):
     case, found, on_cone, solved = cone_case(name), [], 0, 0
     for number in range(STATES[name]):

@@ -16,6 +16,7 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("campaign")
 
 
+@pytest.mark.long
 def test_no_answer_is_wrong_and_none_is_refused(folder):
     tallies = run(PROBLEMS * len(FAMILIES), folder, list(FAMILIES))
     assert [t.name for t in tallies] == [family.__name__ for family in FAMILIES]

@@ -32,6 +32,7 @@ def test_no_answer_is_wrong_and_none_is_refused(case):
     assert counts["right"] > 0.8 * TICKS
 
 
+@pytest.mark.every(3)
 def test_the_judge_sees_other_controls_and_false_claims(case):
     _, posed, loaded = case
     ocp, z = posed.law.ocp, np.array(posed.law.controller.z0)

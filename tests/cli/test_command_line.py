@@ -96,7 +96,7 @@ def test_the_schema_knows_every_type_of_controller():
     }
 
 
-@pytest.mark.parametrize("model", ["quadruped", "four_bar"])
+@pytest.mark.parametrize("model", [pytest.param("quadruped", marks=pytest.mark.long), "four_bar"])
 def test_the_file_that_init_writes_passes_at_once(model, tmp_path):
     file = tmp_path / "spec.toml"
     written = RUN.invoke(app, ["init", model, "-o", str(file)])
@@ -115,6 +115,7 @@ def test_the_help_of_init_names_all_tasks():
     assert {*ACTIVITIES} <= {*re.findall(r"\w+", task.help)}
 
 
+@pytest.mark.long
 def test_init_lifts_a_robot_whose_feet_are_in_the_ground(tmp_path):
     text = models.path("quadruped").read_text()
     numbers = re.search(r'qpos="([^"]+)"', text)[1]

@@ -154,6 +154,7 @@ def test_what_does_not_fit_is_said_in_a_line(recorded, tmp_path, name, change, w
     assert words in result.stderr
 
 
+@pytest.mark.long
 def test_a_robot_that_stands_in_a_log_is_level_and_its_feet_carry_it(tmp_path):
     ticks, rng = 200, np.random.default_rng(1)
     y = {"gyro": 1e-3 * rng.standard_normal((ticks, 3))}

@@ -211,6 +211,7 @@ def test_a_compiler_that_is_missing_is_one_line(crank, tmp_path, monkeypatch):
     one_line(invoke("export", "four_bar", "-c", crank, "--out", tmp_path / "c"), "no-such-compiler")
 
 
+@pytest.mark.long
 def test_pushes_of_the_command_line_act_in_a_run_and_in_a_campaign(crank):
     push = ["--push", "rocker=5,0,0@0.1:0.2", "--push", "crank=0,0,1e-3@0:0.4"]
     run = invoke("validate", "four_bar", "-c", crank, "--json", "--no-explain", *push)

@@ -74,27 +74,42 @@ def test_the_example_runs_on_the_given_state_and_finds_a_wrong_control(tmp_path)
         wrong.run_example()
 
 
-def test_every_kind_of_controller_repeats_its_record(tmp_path):
-    arm = mb.read_mjcf(mb.models.path("four_bar"))
+def four_bar():
+    return mb.read_mjcf(mb.models.path("four_bar"))
+
+
+def problem():
+    """Return inverse dynamics of a four-bar, which is a quadratic program."""
+    return mb.control.InverseDynamicsQP(four_bar(), [mb.control.PostureTask()])
+
+
+def explicit_law():
+    return mb.control.laws.computed_torque(four_bar(), mb.control.PostureTask())
+
+
+def linear_mpc():
     cart = mb.read_mjcf(mb.models.path("cart_pole"))
     linear = mb.linearize(cart, mb.equilibrium(cart))
-    weights = [1.0] * 2 * cart.nv
-    ocp = mb.mpc.optimal_control_problem(cart, 5, 0.02, [mb.mpc.Cost(Q=weights, R=[0.1])])
-    laws = {
-        "qp": mb.control.InverseDynamicsQP(arm, [mb.control.PostureTask()]),
-        "law": mb.control.laws.computed_torque(arm, mb.control.PostureTask()),
-        "mpc": mb.mpc.linear_mpc(
-            linear, mb.mpc.LinearOptions(10, weights, 0.01, period=0.02, delay=1)
-        ),
-        "rti": mb.mpc.real_time_iteration(ocp),  # in two phases
-    }
-    for name, law in laws.items():
-        project = codegen.export_c(law, tmp_path / name)
-        project.manifest["flags"] = ["-O0"]  # the compiler's time would be most of the test's
-        assert project.run_example() == EQUAL.format(output="u"), name
-        assert project.manifest["outputs"][0]["units"][0] == (
-            "N" if name in ("mpc", "rti") else "N m"
-        )
+    options = mb.mpc.LinearOptions(10, [1.0] * 2 * cart.nv, 0.01, period=0.02, delay=1)
+    return mb.mpc.linear_mpc(linear, options)
+
+
+def two_phases():
+    cart = mb.read_mjcf(mb.models.path("cart_pole"))
+    cost = mb.mpc.Cost(Q=[1.0] * 2 * cart.nv, R=[0.1])
+    return mb.mpc.real_time_iteration(mb.mpc.optimal_control_problem(cart, 5, 0.02, [cost]))
+
+
+@pytest.mark.parametrize(
+    ("make", "unit"),
+    [(problem, "N m"), (two_phases, "N"), (linear_mpc, "N"), (explicit_law, "N m")],
+)
+@pytest.mark.every(2)
+def test_every_kind_of_controller_repeats_its_record(make, unit, tmp_path):
+    project = codegen.export_c(make(), tmp_path / "c")
+    project.manifest["flags"] = ["-O0"]  # the compiler's time would be most of the test's
+    assert project.run_example() == EQUAL.format(output="u")
+    assert project.manifest["outputs"][0]["units"][0] == unit
 
 
 def test_the_manifest_describes_the_files(tmp_path):

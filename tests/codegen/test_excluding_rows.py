@@ -69,6 +69,7 @@ def c_array(values):
 
 
 @pytest.mark.parametrize("solver", ["mbcasadi", "daqp"])
+@pytest.mark.every(2)
 def test_rows_of_the_proof_exclude_each_other_and_all_but_any_one_of_them_do_not(tmp_path, solver):
     project = codegen.export_c(least_distance_controller(N, M), tmp_path / "c", solver=solver)
     cases = list(problems(np.random.default_rng(5)))

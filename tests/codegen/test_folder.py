@@ -160,6 +160,7 @@ PROCESSES, ROUNDS = 4, 10
 
 @pytest.mark.skipif(os.name != "posix", reason="Windows locks no folders")
 @pytest.mark.parametrize("mode", ["once", "replacing"])
+@pytest.mark.every(2)
 def test_exports_into_one_folder_at_the_same_time_come_one_after_the_other(tmp_path, mode):
     program = [sys.executable, "-c", textwrap.dedent(TOGETHER), str(tmp_path), mode]
     workers = [

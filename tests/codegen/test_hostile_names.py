@@ -79,6 +79,7 @@ def test_the_report_shows_them_as_text(law, tmp_path):
     assert sorted(p.name for p in tmp_path.iterdir()) == ["report.html"]
 
 
+@pytest.mark.long
 def test_other_callers_find_them(law, tmp_path):
     """The plugin looks joints up by these names; the unit's description and the log list them."""
     start = {"q": np.zeros(len(HOSTILE)), "ref": law.reference_at(np.zeros(len(HOSTILE)))}

@@ -139,7 +139,7 @@ def residual(A, lower, upper, x, lam) -> float:
 
 
 @pytest.mark.parametrize("family", FEASIBLE)
-@pytest.mark.every(3)
+@pytest.mark.every(5)
 def test_feasible_problems_are_solved_to_the_optimum(family, solver):
     rng = np.random.default_rng(7)
     compared = 0

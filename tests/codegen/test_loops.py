@@ -21,7 +21,7 @@ SIZES = ((1, 1, 1), (3, 7, 2), (4, 8, 5), (12, 18, 13), (9, 30, 17))  # rows, un
 ROUNDING = 1e-11  # matrices of condition below 1e3, sums of at most 30 products
 RANK_TOL = 1e-3
 LANGUAGES = ("Python", "C", "C without vectors")
-NO_VECTORS = ("-O1", "-U__SSE2__", "-U__aarch64__")
+NO_VECTORS = ("-O0", "-U__SSE2__", "-U__aarch64__")
 
 
 def pattern_of_tree(n: int) -> np.ndarray:
@@ -108,7 +108,7 @@ def evaluations(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[int, ...
     whole = ca.Function("whole", inputs, outputs)
     project = export_c(whole, tmp_path_factory.mktemp("loops") / "whole")
     generated = {
-        "C": project.load(flags=("-O1",)),
+        "C": project.load(flags=("-O0",)),
         "C without vectors": project.load(flags=NO_VECTORS),
     }
     found, first, last = {}, 0, 0

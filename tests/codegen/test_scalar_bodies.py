@@ -163,6 +163,7 @@ def test_a_function_of_many_inputs_is_right_too():
     np.testing.assert_array_equal(first.full().ravel(), values[:3])
 
 
+@pytest.mark.long
 def test_a_function_of_many_outputs_is_written_soon_and_right():
     size, steps = MOST_UNWANTED, 12
     x = ca.SX.sym("x", size)

@@ -28,6 +28,7 @@ def alone():
 
 
 @pytest.mark.parametrize("real", ["double", "float"])
+@pytest.mark.every(2)
 def test_each_set_has_the_values_that_it_has_alone(tmp_path, real):
     function = alone()
     together = side_by_side(function, SETS)

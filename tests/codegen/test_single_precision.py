@@ -110,6 +110,7 @@ def test_float_gives_the_control_of_double_within_its_rounding(name):
         assert EPS / 10 < report.residual_float.max < TOLERANCE
 
 
+@pytest.mark.long
 def test_default_forces_and_limits_are_inputs_that_float_takes():
     """`max_force` means none at its default, 1e9 N, in each of many entries."""
     law, inputs = standing(tunable=("forces", "limits"))

@@ -106,7 +106,7 @@ def test_valid_input_raises_no_exception_of_the_arithmetic(name, real, tmp_path)
 
 
 @pytest.mark.parametrize("real", ["double", "float"])
-@pytest.mark.every(2)
+@pytest.mark.long
 def test_without_vectors_the_control_is_the_same_but_for_rounding(real, tmp_path):
     controller, inputs = standing()
     project = codegen.export_c(controller, tmp_path / "c", real=real)

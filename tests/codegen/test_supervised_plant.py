@@ -104,6 +104,7 @@ def steps_of_control(stand, jumps, *, supervised, ticks=450):
     return np.abs(np.diff(controls, axis=0))[190:].max(), moved, events
 
 
+@pytest.mark.long
 def test_an_encoder_that_jumps_does_not_kick_a_standing_quadruped(stand):
     def fault(k):
         return 200 <= k < 220

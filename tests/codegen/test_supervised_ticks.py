@@ -130,6 +130,7 @@ def wild_inputs(start, limits, ticks, seed):
         yield x, sample % 2**32, action
 
 
+@pytest.mark.long
 def test_ticks_of_a_quadruped_are_those_of_the_model(standing_project):
     compare_with_model("quadruped", *standing_project)
 

@@ -93,6 +93,7 @@ def test_rows_of_a_sole_stay_far_from_depending_on_each_other_as_it_turns():
     assert min(least) > 0.05
 
 
+@pytest.mark.long
 def test_an_equilibrium_on_rows_is_one_on_contacts():
     system, _, _ = quadruped()
     stand = np.array(system.tree.keyframes["stand"])
@@ -164,6 +165,7 @@ def test_contacts_of_one_body_switch_together():
     assert np.abs(f[4:]).max() > 1.0
 
 
+@pytest.mark.long
 def test_a_system_with_parameters_has_contacts_at_any_of_their_numbers():
     """Its rows and forces are those of the system that was read with the numbers."""
     heavy = mb.read_mjcf(models.path("quadruped"), parameters=["body:trunk:mass"])

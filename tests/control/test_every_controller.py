@@ -26,7 +26,25 @@ OF_THEIR_OWN = {"ctrl_limits", "force_limits", "fallback_law", "internal_forces"
 NUMBERS = {"torque_weight", "internal_force_weight", "rank_tol", "tolerance", "servo_timestep"}
 
 
-@pytest.fixture(scope="module", params=CASES)
+LONG = {
+    "cones, soft joints, tunable",
+    "feet with ranges",
+    "figures",
+    "levels",
+    "limits of positions",
+    "passive",
+    "ramp, forces, rates",
+    "shared and soft feet",
+}
+"""Their options have tests with C of their own, or their law is there once more."""
+
+
+def long_where_listed(name: str):
+    """Return a case as a parameter, marked where it is long."""
+    return pytest.param(name, marks=[pytest.mark.long] * (name in LONG))
+
+
+@pytest.fixture(scope="module", params=[long_where_listed(name) for name in CASES])
 def made(request, tmp_path_factory):
     """Return a case, its controller, and its C."""
     case = CASES[request.param]

@@ -180,7 +180,7 @@ def outputs(law, u, driven=False, chosen=THETA):
 
 
 @pytest.mark.parametrize("name", LAWS)
-@pytest.mark.every(3)
+@pytest.mark.every(5)
 def test_a_law_gives_the_same_control_in_all_units(name):
     kind = name.split(":")[0]
 
@@ -252,6 +252,7 @@ def crank_controls(u):
 
 @pytest.mark.parametrize("limit", [np.inf, 1.0])
 @pytest.mark.parametrize("a", [0.7, 1.55, 3.0])
+@pytest.mark.every(2)
 def test_inverse_dynamics_of_given_equations_agrees_in_all_units(limit, a):
     def found(u):
         system, size = slider_crank(u, limit), u.of(CRANK_KINDS)
@@ -486,6 +487,7 @@ LINEAR_LAWS = {
 
 
 @pytest.mark.parametrize("name", LINEAR_LAWS)
+@pytest.mark.every(2)
 def test_linear_laws_give_the_same_control_in_all_units(name):
     """Beside their equilibrium."""
 

@@ -36,6 +36,7 @@ def assert_shown(printed, shown):
 
 
 @pytest.mark.parametrize("page", ["pinocchio", "tsid", "mink", "drake", "crocoddyl", "do-mpc"])
+@pytest.mark.every(3)
 def test_our_program_prints_what_the_page_shows_for_both(page, folder):
     ours, others = COMPARE["programs"](PAGES / f"{page}.md")
     run_ours(ours)
@@ -56,6 +57,7 @@ def test_our_program_prints_what_the_page_shows_for_both(page, folder):
         ("do-mpc", 0, "do_mpc"),
     ],
 )
+@pytest.mark.long
 def test_the_program_for_the_other_library_prints_what_the_page_shows(page, number, library):
     if importlib.util.find_spec(library) is None:  # not imported: that takes seconds, and warns
         pytest.skip(f"{library} is not installed")

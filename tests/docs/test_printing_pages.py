@@ -55,6 +55,7 @@ def test_the_code_of_the_page_prints_what_it_says(page, count):
     assert_prints_what_it_says(page, count)
 
 
+@pytest.mark.long
 def test_grasps_soles_and_adhesion_of_the_page_on_contacts_are_as_shown():
     names = {"mb": mb, "FrameTask": FrameTask, "InverseDynamicsQP": InverseDynamicsQP}
     blocks = blocks_of("guides/contacts.md", first="## Between two bodies")
@@ -66,6 +67,7 @@ def test_the_rigid_body_of_the_page_on_walking_is_the_one_shown():
     assert_prints_what_it_says("guides/walking.md", 1, last="## The robot as one rigid body")
 
 
+@pytest.mark.long
 def test_the_plan_of_the_page_on_whole_bodies_is_the_one_shown():
     assert_prints_what_it_says(
         "guides/whole-body-mpc.md", 1, last="## From a model to a robot that walks"
@@ -88,6 +90,7 @@ def test_the_pendulum_of_the_page_on_gymnasium_stands():
     names["env"].close()
 
 
+@pytest.mark.long
 def test_the_agents_of_the_page_on_gymnasium_command_a_crank(folder):
     (folder / "crank.toml").write_text(propose_spec(models.path("four_bar")), encoding="utf-8")
     assert_prints_what_it_says("guides/gymnasium.md", 3, first="## A policy above a controller")

@@ -31,6 +31,7 @@ def run(tmp_path, monkeypatch):
     return run_by_number
 
 
+@pytest.mark.long
 def test_a_four_bar_becomes_c(run):
     names = run(1)
     assert names["report"].passed
@@ -46,12 +47,14 @@ def test_a_quadruped_stands_against_a_push(run):
     assert np.abs(names["error"][-1]).max() < 0.5
 
 
+@pytest.mark.long
 def test_an_arm_with_servos_keeps_to_its_circle(run):
     names = run(3)
     assert names["report"].passed
     assert names["error"][names["recording"].t > 1.5].max() < 2.0  # mm
 
 
+@pytest.mark.long
 def test_linear_mpc_brings_the_cart_home(run):
     names = run(4)
     assert names["report"].passed
@@ -70,6 +73,7 @@ def test_a_real_time_iteration_swings_up_and_stands_against_a_push(run):
     assert lean[-1] < 0.1
 
 
+@pytest.mark.long
 def test_the_arm_presses_with_its_force(run):
     names = run(6)
     assert names["report"].passed

@@ -21,6 +21,7 @@ def quick_run():
         yield formulations.run(quick=True)
 
 
+@pytest.mark.long
 def test_quick_run_has_a_row_for_each_function_of_each_problem(quick_run):
     seen = [(row["model"], row["quantity"]) for row in quick_run["rows"]]
     on_mechanism = [*TWO, "derivatives", "inverse"]

@@ -102,6 +102,7 @@ def alone(mode):
 
 
 @pytest.mark.parametrize("label", labelled())
+@pytest.mark.every(3)
 def test_one_function_serves_every_mode_as_a_system_of_its_rows_alone(label):
     formulation, options = labelled()[label]
     switched = mb.forward_dynamics(switched_quadruped(), formulation, **options, derivatives=False)
@@ -136,6 +137,7 @@ DIFFERENCE_TOL = 1e-7  # relative to the largest entry; rounding leaves 1e-12 / 
 
 @pytest.mark.parametrize("rates", [None, mb.Baumgarte(3.0, 7.0)], ids=["plain", "stabilised"])
 @pytest.mark.parametrize("name", WITH_DERIVATIVES)
+@pytest.mark.every(3)
 def test_implicit_jacobians_are_those_of_differences(name, rates):
     """On drifted states, so that rows contradict each other where they depend on t or v."""
     it = mechanism(name)

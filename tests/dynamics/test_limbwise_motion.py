@@ -89,6 +89,7 @@ def test_two_flat_feet_of_four_points_have_twelve_rows_and_multipliers_of_least_
         assert_equal_motion(motion(q=q, v=v, f=f), expected)
 
 
+@pytest.mark.long
 def test_every_mask_of_the_points_of_two_soles_has_its_motion():
     system, rng = humanoid(), np.random.default_rng(12)
     motion = mb.forward_dynamics(system.with_mask(), derivatives=False)
@@ -105,6 +106,7 @@ def test_every_mask_of_the_points_of_two_soles_has_its_motion():
     assert {0, 6, 12} <= ranks
 
 
+@pytest.mark.long
 def test_standing_robots_take_the_operations_of_their_limbs():
     """In front are the operations of M, h, A and c; a dense solve takes 5 nv³/3 and more."""
     counts = {}
@@ -151,6 +153,7 @@ def with_bent_knees(angles):
 
 
 @pytest.mark.parametrize("decade", range(17))
+@pytest.mark.every(3)
 def test_legs_from_bent_to_straight_keep_all_digits(decade):
     """The smallest singular value of a leg's Jacobian goes with the knee from 1 to 0."""
     for angles in (np.full(4, 10.0**-decade), 10.0 ** -np.array([decade, 0, 16, 8]), np.zeros(4)):

@@ -43,6 +43,7 @@ def cases(*large):
 
 
 @pytest.mark.parametrize(("name", "root"), cases("standing_quadruped", "switched_particles"))
+@pytest.mark.every(3)
 def test_terms_obey_their_laws_and_give_the_multipliers_of_forward_dynamics(name, root):
     system = mechanism(name).system
     forward = mb.forward_dynamics(system, "lagrange", derivatives=False)
@@ -64,6 +65,7 @@ def test_terms_obey_their_laws_and_give_the_multipliers_of_forward_dynamics(name
 
 
 @pytest.mark.parametrize(("name", "root"), cases("standing_quadruped"))
+@pytest.mark.every(3)
 def test_state_space_form_moves_as_forward_dynamics_does(name, root):
     """`q̇` is `N v`, and the rate of the velocity `N⁺ q̇(q, v_r)` along the motion is a."""
     system = mechanism(name).system

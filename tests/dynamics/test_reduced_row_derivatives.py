@@ -133,6 +133,7 @@ def on_manifold(system, q):
     return q
 
 
+@pytest.mark.long
 def test_the_c_of_an_export_equals_the_function(tmp_path):
     system = two_bodies(POINTS)
     function = forward_dynamics_derivatives(system)

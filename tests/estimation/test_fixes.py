@@ -102,6 +102,7 @@ def test_a_start_of_wrong_heading_comes_right_and_errors_are_what_the_covariance
     assert np.abs(e[:, 5]).max() < 0.05
 
 
+@pytest.mark.long
 def test_without_a_sample_nothing_is_seen(system):
     """What no fix told stays as it is without fixes, its covariance too."""
     told = FirstEstimate(heading=1e-3, position=1e-3)
@@ -220,6 +221,7 @@ def test_no_fix_is_taken_before_the_imu_has_levelled_the_robot(system):
         assert turn.as_euler("ZYX")[0] == pytest.approx(yaw, abs=1e-6)
 
 
+@pytest.mark.long
 def test_a_start_that_is_told_is_gated_from_the_first_fix_on(system):
     told = FirstEstimate(heading=0.01, position=0.01)
     stand = np.array(system.tree.keyframes["stand"], dtype=float)
@@ -247,6 +249,7 @@ def test_a_start_that_is_told_is_gated_from_the_first_fix_on(system):
         (["pose"], []),
     ],
 )
+@pytest.mark.every(2)
 def test_words_say_what_is_left_unseen(system, fixes, words):
     own = made(system, [Fix(kind, "trunk", 0.01) for kind in fixes])
     assert list(own.unobservable) == words
@@ -285,7 +288,7 @@ def test_in_float_it_is_near_and_hostile_fixes_leave_it_sound(system, tmp_path):
     home = np.array(system.tree.keyframes["stand"], dtype=float)
     stand = np.concatenate([[0, 0, 0, 0, 0, 9.81], home[7:], np.zeros(12), home[:7]])
     statuses, flags = set(), 0
-    for k in range(1500):
+    for k in range(600):
         y, valid, mask = stand.copy(), np.ones(FIRST + 1), np.ones(4)
         age, dt = rng.choice([0.0, 0.01, rng.uniform(0, 0.03)]), DT
         match rng.integers(6):

@@ -50,7 +50,9 @@ def after(observer, good, ticks=1500):
     return {key: np.array(value).ravel() for key, value in calm.items()}
 
 
-@pytest.mark.parametrize("name", ["scara", "four_bar", "quadruped"])
+@pytest.mark.parametrize(
+    "name", ["scara", "four_bar", pytest.param("quadruped", marks=pytest.mark.long)]
+)
 def test_a_momentum_observer_recovers(name):
     system = systems()[name]
     observer = momentum_observer(system, gain=50.0, rate_noise=1e-3, force_noise=0.1)

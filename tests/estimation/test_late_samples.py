@@ -22,7 +22,7 @@ NOISE = np.array([2e-3, 0.05, 5e-3])
 H = np.array([[1.0, 0, 0, 0], [0, 0, 0, 1.0], [0, 1.0, 0, 0]])
 REST = np.array([0, 0.5, 0, 0])
 ROUNDING = 1e-9
-QUICK = ("-O1",)
+QUICK = ("-O0",)
 
 
 def sensors(delay=DELAY):
@@ -185,6 +185,7 @@ def hostile(rng, k):
 
 
 @pytest.mark.parametrize("real", ["double", "float"])
+@pytest.mark.every(2)
 def test_its_c_is_the_function_and_survives_hostile_ticks(late, tmp_path, real):
     call = mb.export_c(late.function, tmp_path, real=real).load(flags=QUICK)
     rng, z, w, flags = np.random.default_rng(1), late.z0, late.z0, 0

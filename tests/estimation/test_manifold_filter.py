@@ -283,6 +283,7 @@ PAYLOAD = 3.0
 
 
 @pytest.mark.parametrize(("felt", "iterations"), [(False, 1), (True, 4)])
+@pytest.mark.every(2)
 def test_a_payload_is_found_while_an_arm_moves(felt, iterations):
     system = mb.read_mjcf(ARM, parameters=["body:payload:mass", "joint:elbow:damping"])
     names = ["shoulder", "elbow"]

@@ -146,6 +146,6 @@ def alarms(name, gain, alpha, ticks, force):
 @pytest.mark.every(2)
 def test_false_alarms_are_as_frequent_as_stated(name, alpha, gain, force):
     spacing = int(np.ceil(8 / (gain * 1e-3)))  # ticks after which residuals forget each other
-    samples = alarms(name, gain, alpha, 2000 * spacing, force)[spacing::spacing]
+    samples = alarms(name, gain, alpha, 1000 * spacing, force)[spacing::spacing]
     low, high = binom.ppf([0.025, 0.975], len(samples), alpha)
     assert low <= samples.sum() <= high

@@ -15,7 +15,7 @@ from mbcasadi.errors import ProblemError, UnknownNameError
 from mbcasadi.estimation import Encoders, Fix, Footing, Imu, PassiveJoint, base_estimator
 
 FEET = ["FL", "FR", "RL", "RR"]
-RUNS, DT, NOISE = 40, 0.005, 1.1e-4
+RUNS, DT, NOISE = 25, 0.005, 1.1e-4
 POINTS = Footing(rolling=1e-9, rest=1.0)  # the drawn feet are points, and slip at rest too
 CALIBRATED = Imu("trunk", gyro_bias=1e-3, accelerometer_bias=0.01)
 SPRINGS = (PassiveJoint("FL_shank", 5e-3, 8.0, 0.0), PassiveJoint("RR_shank", 3e-3, 15.0, 0.0))

@@ -187,6 +187,7 @@ def with_plugin(snippet, text=MODEL):
     return model, data
 
 
+@pytest.mark.long
 def test_the_plugin_is_told_what_sensors_read_and_nothing_else(plugin, in_c):
     """It steps as a loop by hand does whose only measurements are `sensordata`, bit for bit."""
     project, snippet, one = *plugin, in_c[2]
@@ -221,6 +222,7 @@ def test_the_plugin_is_told_what_sensors_read_and_nothing_else(plugin, in_c):
 NO_PLUGIN = re.compile(r"<extension>.*</extension>", re.DOTALL)
 
 
+@pytest.mark.long
 def test_the_plugin_does_what_validation_does(plugin, in_c):
     whole, _, _, _ = in_c
     model, data = with_plugin(plugin[1])

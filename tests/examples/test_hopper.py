@@ -54,6 +54,7 @@ def test_every_scheduled_hop_is_a_flight_without_a_contact(hopping, share):
 
 
 @pytest.mark.parametrize("share", ["100%", "110%"])
+@pytest.mark.long
 def test_in_flight_gravity_alone_moves_the_centre_of_mass(hopping, share):
     _, runs = hopping
     run = runs[share]
@@ -65,6 +66,7 @@ def test_in_flight_gravity_alone_moves_the_centre_of_mass(hopping, share):
 
 
 @pytest.mark.parametrize("share", ["100%", "110%"])
+@pytest.mark.long
 def test_every_tick_is_solved_and_the_hopper_stays_where_it_is(hopping, share):
     names, runs = hopping
     run = runs[share]

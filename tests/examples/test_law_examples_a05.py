@@ -8,6 +8,7 @@ from support.pages import assert_shows
 DOCS = (EXAMPLES.parent / "docs" / "guides/control-laws.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.long
 def test_one_motor_turns_the_slider_crank_and_a_coarse_tolerance_keeps_its_torque_smooth(
     tmp_path, capsys
 ):
@@ -35,6 +36,7 @@ def test_the_arm_presses_as_it_should_with_pi_only(tmp_path):
     assert alone["ticks at a limit, %"] == with_pi["ticks at a limit, %"] == 0
 
 
+@pytest.mark.long
 def test_the_platform_follows_its_circle(tmp_path, capsys):
     _, found = shown(12, tmp_path)
     said = capsys.readouterr().out

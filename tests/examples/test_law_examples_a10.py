@@ -7,6 +7,7 @@ from support.examples import shown
 MARGIN = 0.02  # share of the wanted force, RMS
 
 
+@pytest.mark.long
 def test_the_error_decays_at_its_gain_and_in_mujoco_until_the_model_is_wrong(tmp_path, capsys):
     _, found = shown(16, tmp_path)
     believed, wrong = found.values()

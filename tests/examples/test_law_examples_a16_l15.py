@@ -24,6 +24,7 @@ def test_the_regulator_lifts_the_bar_where_friction_is_weak_and_does_not_where_i
     assert run.recording.closure[-1] < 1e-4  # m
 
 
+@pytest.mark.long
 def test_both_laws_need_the_torques_of_the_errata_in_mujoco_and_stand_errors(tmp_path):
     _, runs = shown(14, tmp_path)
     for form, published in (("figures", FIGURES), ("least_norm", LEAST)):

@@ -17,6 +17,7 @@ def test_a_pushed_tool_gives_way_by_force_over_stiffness(tmp_path):
     assert 0.7 * expected < heavy < expected
 
 
+@pytest.mark.long
 def test_a_tool_keeps_its_line_though_a_motor_is_too_weak(tmp_path):
     _, found = shown(24, tmp_path)
     clipped, kept = found["clipped"], found["within limits"]

@@ -23,6 +23,7 @@ def test_an_example_says_what_one_will_see_and_stands_in_the_docs(number):
     assert (ROOT / "docs" / shown[1]).stat().st_size < LARGEST_PICTURE
 
 
+@pytest.mark.long
 def test_the_pendulum_leans_little_and_falls_without_feedback(tmp_path, capsys):
     _, found = shown(20, tmp_path)
     said = capsys.readouterr().out
@@ -47,6 +48,7 @@ def test_the_biped_stands_on_pins_and_on_contacts(tmp_path, capsys):
     assert np.abs(found["no feedback"].q[-1, :3]).max() > 0.3
 
 
+@pytest.mark.long
 def test_the_filter_keeps_the_torque_smooth_and_falls_when_it_is_off(tmp_path):
     _, found = shown(22, tmp_path)
     rattle = {

@@ -1,6 +1,7 @@
 """A network above inverse dynamics balances a pole, as one C; it is trained by its example only."""
 
 import numpy as np
+import pytest
 from scipy.linalg import solve_continuous_are
 from support.examples import example
 
@@ -19,6 +20,7 @@ def linear_network(names):
     return np.concatenate([first.ravel("F"), last])
 
 
+@pytest.mark.long
 def test_a_policy_and_inverse_dynamics_hold_a_pole_as_one_c(tmp_path):
     names = example(48)
     weights, rewards = linear_network(names), []

@@ -47,6 +47,7 @@ def test_a_pendulum_swings_up_on_a_four_bar_and_its_plan_alone_does_not(tmp_path
     assert np.abs(leans["plan alone"][late["plan alone"]]).max() > TIPPED
 
 
+@pytest.mark.long
 def test_a_slider_crank_keeps_its_speed_through_singular_poses(tmp_path):
     names, found = shown(31, tmp_path)
     for name, largest in (("as modelled", 0.01), ("with errors", 0.06), ("too fast", 0.15)):

@@ -31,6 +31,7 @@ def test_the_docs_show_a_picture_for_each_and_none_is_large():
         assert (ROOT / "docs" / name).stat().st_size < LARGEST_PICTURE
 
 
+@pytest.mark.long
 def test_the_command_in_the_docs_prints_what_they_say_and_writes_the_figure(tmp_path):
     """The quickest of them; `tests/papers` holds the numbers of all."""
     script = ROOT / "examples" / "08_servo_constraint.py"

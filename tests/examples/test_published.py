@@ -34,6 +34,7 @@ def test_published_motion_of_andrews_squeezer_obeys_our_equations():
 
 
 @pytest.mark.parametrize("formulation", ["lagrange", "virtual_mass", "quasi_velocity"])
+@pytest.mark.every(3)
 def test_other_formulations_reach_the_same_state_of_andrews_squeezer(formulation):
     found = andrews_squeezer.errors(andrews_squeezer.simulate(1e-12, formulation))
     assert found["q"] < 3e-10
@@ -54,6 +55,7 @@ def test_flexible_slider_crank_has_the_published_accelerations_and_forces():
     assert found["lam"] < 3e-11
 
 
+@pytest.mark.long
 def test_flexible_slider_crank_is_at_the_published_state_after_100_ms():
     trajectory = flexible_slider_crank.simulate(1e-8)
     found = flexible_slider_crank.errors(trajectory)

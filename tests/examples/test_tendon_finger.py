@@ -10,6 +10,7 @@ SETTLED = 5e-3  # rad; a mass error of 10 % and a tick of delay leave about half
 
 
 @pytest.mark.skipif(VERSION < (4, 0), reason="before 4.0 rounding chooses the way of its tendons")
+@pytest.mark.long
 def test_a_finger_closes_by_tendons_that_only_pull(tmp_path):
     names, found = shown(39, tmp_path)
     q, closed = found["q"], names["CLOSED"]

@@ -8,6 +8,7 @@ INSIDE = 1e-6  # solvers widen bounds by 1e-8 of their size
 CLOSED = 1e-9  # m
 
 
+@pytest.mark.long
 def test_a_five_bar_falls_through_a_singularity(tmp_path):
     names, line = shown(37, tmp_path)
     assert line["needed"] > 5 * names["LIMIT"]

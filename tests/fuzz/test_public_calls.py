@@ -66,7 +66,7 @@ def shows_itself(value: object) -> None:
 
 
 @pytest.mark.parametrize("path", sorted(CALLABLES))
-@pytest.mark.every(3)
+@pytest.mark.every(10)
 def test_a_wrong_argument_gets_an_answer_or_an_exception_of_ours(path):
     if (tool := TOOLS.get(path)) and shutil.which(tool) is None:
         pytest.skip(f"{tool} is not there: see CONTRIBUTING.md")

@@ -91,6 +91,7 @@ def test_each_entry_that_is_no_number_is_bad_input(kind):
     assert_safe(own, {name: np.array(x) for name, x in out.items()})
 
 
+@pytest.mark.every(3)
 def test_a_state_that_is_lost_costs_no_more_than_what_it_remembers(made, program):
     case, law = made
     values = case.draw(law, np.random.default_rng(1))

@@ -125,6 +125,7 @@ def test_tests_that_name_a_module_come_first(tree: Path):
     assert by_relevance(tree, "mbcasadi/half.py", 1, tests) == tests[::-1]
 
 
+@pytest.mark.long
 def test_a_planted_fault_fails_its_test_and_leaves_no_trace(tree: Path):
     file, test = tree / "mbcasadi/half.py", ["tests/test_half.py::test_half"]
     assert run_tests(tree, test).verdict == "passed"

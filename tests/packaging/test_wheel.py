@@ -87,6 +87,7 @@ def test_models_are_found_in_a_wheel_and_in_an_editable_install(installed):
     assert names == sorted(file.stem for file in (ROOT / "mujoco_models").glob("*.xml"))
 
 
+@pytest.mark.long
 def test_examples_are_found_and_run_in_a_wheel(installed):
     code = "from mbcasadi.cli.app import app; app(['example', 'servo_constraint', 'gap.png'])"
     assert "stabilised:" in run(installed, code)

@@ -214,7 +214,7 @@ def controller_of(problem, name):
 
 
 @pytest.mark.parametrize("kind", ["rotations, multipliers", "rotations, further rates"])
-@pytest.mark.every(2)
+@pytest.mark.long
 def test_responses_of_changed_rows_give_what_new_factors_give(kind, tmp_path, monkeypatch):
     problem, rng = KINDS[kind], np.random.default_rng(3)
     controller = controller_of(problem, "drawn")
@@ -253,6 +253,7 @@ def least_cost(problem, data, first):
 
 
 @pytest.mark.parametrize("kind", ["states alone", "positions and rates"])
+@pytest.mark.every(2)
 def test_costates_are_what_a_gap_costs(kind, tmp_path):
     problem, rng, step = KINDS[kind], np.random.default_rng(2), 1e-5
     controller = controller_of(problem, "drawn")

@@ -45,6 +45,7 @@ def test_compiled_steps_of_a_pendulum_keep_its_energy():
     assert np.abs(energy - energy[0]).max() < 1e-9
 
 
+@pytest.mark.long
 def test_one_step_over_many_states_is_the_run_of_each():
     system, q0, v0 = start_of("four_bar")
     batch = mb.batch(fixed_step_fun(system, H), feedback=FED_BACK)

@@ -41,6 +41,7 @@ def test_assembled_poses_agree_in_all_units(units):
 
 
 @pytest.mark.parametrize("units", OTHERS, ids=str)
+@pytest.mark.every(2)
 def test_what_cannot_be_assembled_is_refused_in_all_units(units):
     for u in (SI, units):
         far = linkage(u, copy=True)  # cart and slider move alike: the rod is too short

@@ -34,14 +34,14 @@ def test_models_in_a_medium_agree_with_mujoco(name):
 
 
 @pytest.mark.parametrize("seed", range(SEEDS))
-@pytest.mark.every(2)
+@pytest.mark.every(3)
 def test_random_models_agree_with_mujoco(seed):
     require_turned_sites()
     assert_agrees(f"random model {seed}", random_mjcf(seed))
 
 
 @pytest.mark.parametrize("path", corpora.PROJECT_MODELS, ids=lambda path: path.stem)
-@pytest.mark.every(3)
+@pytest.mark.every(5)
 def test_each_model_of_the_project_agrees_with_mujoco(path):
     if path.stem == "tendon_finger" and VERSION < (4, 0):
         pytest.skip("before 4.0 rounding chooses the way of tendons whose ends are equally far")
@@ -49,7 +49,7 @@ def test_each_model_of_the_project_agrees_with_mujoco(path):
 
 
 @pytest.mark.parametrize("label", corpora.packaged_names())
-@pytest.mark.every(3)
+@pytest.mark.every(7)
 def test_models_from_packages_agree_with_mujoco(label):
     assert_agrees(label, corpora.packaged_model(label))
 

@@ -127,6 +127,7 @@ def test_the_frame_is_at_the_surface_and_moves_as_the_material(kind):
 
 
 @pytest.mark.parametrize("kind", FEET)
+@pytest.mark.every(3)
 def test_the_bias_is_the_change_of_the_velocity_at_the_contact(kind):
     system = mb.read_mjcf(walker(kind))
     for q, v in states(system):
@@ -185,7 +186,7 @@ def on_the_ground(model, data, feet, frames, q):
 
 
 @pytest.mark.parametrize("kind", FEET)
-@pytest.mark.every(2)
+@pytest.mark.every(3)
 def test_inverse_dynamics_on_these_feet_obeys_newton_and_does_not_slip(kind):
     model = walker(kind)
     system = mb.read_mjcf(model)
@@ -247,6 +248,7 @@ def test_a_frame_that_rolls_is_no_frame_of_a_task():
 
 
 @pytest.mark.parametrize("kind", ["ball", "capsule", "box"])
+@pytest.mark.every(2)
 def test_an_equilibrium_on_these_feet_is_one_of_mujocos_forces(kind):
     model = walker(kind)
     system = mb.read_mjcf(model)

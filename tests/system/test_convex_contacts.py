@@ -94,6 +94,7 @@ def test_derivatives_by_casadi_are_those_of_the_motion(system):
     np.testing.assert_allclose(along, expected, atol=DIFFERENCE * (1 + np.abs(expected).max()))
 
 
+@pytest.mark.every(5)
 def test_rounded_edges_take_at_most_the_smoothing_and_a_common_motion_changes_nothing(system):
     sharp, smooth = (mb.contacts_of(system, smoothing=s)[0] for s in (0.0, SMOOTHING))
     turned = system.integrate(system.tree.q0, np.r_[0.1, -0.2, 0.3, 0.5, -0.4, 0.8, np.zeros(6)])
@@ -122,8 +123,10 @@ def product(a, b):
     return np.r_[a[0] * b[0] - a[1:] @ b[1:], a[0] * b[1:] + b[0] * a[1:] + np.cross(a[1:], b[1:])]
 
 
-def test_the_generated_c_gives_the_same_numbers(tmp_path):
-    system = mb.read_mjcf(PAIR.format(first=SHAPES["capsule"], second=SHAPES["mesh"]))
+@pytest.mark.parametrize("second", ["ellipsoid", "mesh"])
+@pytest.mark.every(2)
+def test_the_generated_c_gives_the_same_numbers(second, tmp_path):
+    system = mb.read_mjcf(PAIR.format(first=SHAPES["capsule"], second=SHAPES[second]))
     (contact,) = mb.contacts_of(system)
     members = [contact.gap, contact.gap_jacobian, contact.gap_bias, contact.bias]
     c = all_compiled(members, tmp_path)

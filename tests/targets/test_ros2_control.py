@@ -120,6 +120,7 @@ int main() {
 
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="no g++: apt-get install g++")
+@pytest.mark.long
 def test_the_controller_of_the_page_computes_what_the_c_computes(tmp_path):
     model = Path(models.path("four_bar"))
     spec = read_spec(Path(demo.__file__).parent / "four_bar.toml")

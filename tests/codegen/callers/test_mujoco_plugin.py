@@ -191,6 +191,7 @@ def test_a_law_made_by_hand_with_activation_time_and_state(integrator):
     assert data.qpos[0] > plugin.BREAKS_AT
 
 
+@pytest.mark.long
 def test_the_last_command_of_a_broken_law_is_state_too():
     project = plugin.export(plugin.hand_made("plugin_breaks", plugin.BREAKS_AT), {"ref": [0.2]})
     model, plain = (

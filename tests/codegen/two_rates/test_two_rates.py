@@ -285,6 +285,7 @@ def with_tuning(law, size):
     return replace(law, function=function, inputs=tuple(inputs), tuning=entries)
 
 
+@pytest.mark.long
 def test_plan_and_law_may_have_tuning_of_their_own(tmp_path):
     parts = changed(plan=with_tuning(two_rates().plan, 5), law=with_tuning(two_rates().law, 2))
     project = mb.export_two_rates(parts, tmp_path / "out")

@@ -11,6 +11,8 @@ import mbcasadi as mb
 from mbcasadi.codegen import Supervision, TickEvent
 from mbcasadi.mpc.whole_body.whole_body_mpc import whole_body_mpc
 
+pytestmark = pytest.mark.long
+
 PERIOD, HORIZON = 0.02, 4
 PERIODS = 6
 COMMAND = [0.1, 0.0, 0.0]
@@ -145,7 +147,6 @@ def test_the_state_of_a_controller_is_the_first_part_of_its_memory(robot, projec
 
 
 @pytest.mark.parametrize("supervision", [None, Supervision(rate=500.0)], ids=["alone", "watched"])
-@pytest.mark.every(2)
 def test_the_plugin_of_mujoco_is_lock_step_by_hand(robot, project, supervision, tmp_path):
     """In MuJoCo the robot hangs in the air: what is compared is the control, bit for bit."""
     name = "two_feet" if supervision is None else "watched_feet"

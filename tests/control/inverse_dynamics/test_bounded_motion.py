@@ -124,6 +124,7 @@ def largest_momentum(law, **tuning):
     return found.max(), q - [1.0, 1.5]
 
 
+@pytest.mark.long
 def test_momentum_stays_within_its_bound_and_the_pose_is_reached_all_the_same():
     bounded, miss = largest_momentum(law_of(AngularMomentumLimit(LARGEST), text=STOOL))
     assert 0.99 * LARGEST < bounded < LARGEST * (1 + 1e-3)
@@ -131,6 +132,7 @@ def test_momentum_stays_within_its_bound_and_the_pose_is_reached_all_the_same():
     assert largest_momentum(law_of(text=STOOL))[0] > 2 * LARGEST
 
 
+@pytest.mark.long
 def test_the_bound_is_tuned_by_its_axis_and_others_have_none():
     part = AngularMomentumLimit((np.inf, np.inf, 1.0))
     law = law_of(part, text=STOOL, tunable=("limits",))

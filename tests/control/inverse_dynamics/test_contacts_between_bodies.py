@@ -134,6 +134,7 @@ def _moment(model, data):
     return dense
 
 
+@pytest.mark.long
 def test_the_generated_c_holds_a_box_in_mujoco(system, law):
     """Grasped, lifted, and shaken at 1 g, with the box 10 % heavier and one tick late."""
     q0 = np.array(system.tree.q0)

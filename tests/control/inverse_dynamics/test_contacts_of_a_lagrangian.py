@@ -218,6 +218,7 @@ def test_millimetres_and_grams_change_nothing(make):
         assert_close(second.contact_forces / newton, first.contact_forces, UNITS, "forces")
 
 
+@pytest.mark.long
 def test_the_generated_c_answers_as_the_function_does(tmp_path, monkeypatch):
     """The Function solves by its second method: DAQP's plugin loses digits that are compared."""
     monkeypatch.setattr(qp_solver, "REFINED", -1.0)
@@ -242,6 +243,7 @@ def test_the_generated_c_answers_as_the_function_does(tmp_path, monkeypatch):
     assert {Status.SOLVED, Status.INFEASIBLE, Status.BAD_INPUT} <= seen
 
 
+@pytest.mark.long
 def test_sites_and_expressions_on_one_body_share_its_load():
     """A site of the body tells its axes: a point beside it needs none of its own."""
     twins, rng = slab(), np.random.default_rng(7)

@@ -119,6 +119,7 @@ def test_a_contact_that_is_off_carries_nothing(system, law):
     assert solution.contact_forces[:2, 0].min() > 0.5
 
 
+@pytest.mark.long
 def test_generated_c_lifts_and_turns_a_ball_between_fingers_of_mujoco_that_roll_on_it(system, law):
     """By 20 mm and by 0.2 rad about the vertical; what is measured is MuJoCo's force."""
     q = system.tree.q0

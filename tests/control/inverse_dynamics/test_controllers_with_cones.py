@@ -41,6 +41,7 @@ def cost(solution):
     return 0.5 * y @ problem.H @ y + problem.g @ y
 
 
+@pytest.mark.long
 def test_the_optimum_lies_between_those_of_inner_and_outer_pyramids():
     rng = np.random.default_rng(4)
     laws = {cone: law_of(cone, sides=MANY) for cone in ("inner", "quadratic", "outer")}

@@ -133,6 +133,7 @@ def distance_rows(law, q, v):
     return C, qp.lba[places] + C @ qp.t
 
 
+@pytest.mark.long
 def test_the_rows_are_those_of_the_nearest_pairs():
     """Each row of the nearest is one of all; what has no row is as far as the farthest bound."""
     nearest, every = (law_of(BOXES, samples=0, nearest=n) for n in (ROWS, PAIRS))

@@ -76,6 +76,7 @@ def test_a_posture_that_chooses_among_motions_of_a_heavier_task_is_as_it_is():
         assert np.all(np.isfinite(a[2:]) == bounded)
 
 
+@pytest.mark.long
 def test_high_gains_bring_an_arm_home_from_far_beyond_its_reach():
     """As they are, such errors throw the arm past its home until its joints are at their limits."""
     model = mujoco.MjModel.from_xml_path(str(models.path("scara")))
@@ -195,6 +196,7 @@ def run(law: InverseDynamicsQP, model: mujoco.MjModel, reference, start: np.ndar
     return 1e3 * np.linalg.norm(recording.monitor["error"][:, :3], axis=1), recording
 
 
+@pytest.mark.long
 def test_an_arm_at_a_stop_in_another_branch_comes_home():
     """The tool pulls the elbow through its stop; only the posture knows the way round."""
     spec = mujoco.MjSpec.from_file(str(models.path("scara")))

@@ -142,7 +142,7 @@ def test_rows_of_shapes_on_a_plane_are_mujocos():
 
 
 @pytest.mark.parametrize("limited", [False, True])
-@pytest.mark.every(2)
+@pytest.mark.long
 def test_an_arm_that_is_driven_at_itself_stops_before_contact(limited, tmp_path):
     """The generated C folds the arm towards its turret and the floor, in MuJoCo."""
     free = FOLDING.replace("<geom ", '<geom contype="0" conaffinity="0" ')

@@ -113,6 +113,7 @@ def test_motion_and_forces_are_those_of_a_leg_without_the_spring(springs, sharin
             assert_allclose(found.contact_forces, force, atol=1e-6 * np.abs(force).max())
 
 
+@pytest.mark.long
 def test_the_spring_itself_would_ask_for_other_forces():
     held, free = leg(), leg(None)
     _, q, v = next(states(held, 1))

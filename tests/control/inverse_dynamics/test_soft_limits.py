@@ -225,6 +225,7 @@ def test_usual_braking_of_all_joints_at_once_is_within_what_the_motors_give(link
 
 
 @pytest.mark.parametrize("start", [(0.0, 0.0), (0.5, -1.0)])
+@pytest.mark.every(2)
 def test_weak_links_that_brake_together_stop_before_their_stops(links, start):
     """Heavier than the model, a tick late, thrown at both stops by what the posture wants."""
     law = InverseDynamicsQP(

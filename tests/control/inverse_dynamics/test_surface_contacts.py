@@ -104,6 +104,7 @@ def test_a_wrench_moves_as_forces_on_the_corners_do(system):
     assert bound > 20
 
 
+@pytest.mark.long
 def test_the_generated_c_has_the_wrench(system, tmp_path):
     law = controller(system, internal_forces="wrench")
     compiled = export_c(law, tmp_path / "law").load()
@@ -126,6 +127,7 @@ def test_a_sole_stands_in_mujoco(system):
     assert np.abs(recording.monitor["error"][-1]).max() < 2e-3
 
 
+@pytest.mark.long
 def test_a_contact_that_holds_by_adhesion_may_pull(system):
     """Upside down: the weight pulls at the corners, each at most by its adhesion."""
     spec = mujoco.MjSpec.from_string(STANDING)

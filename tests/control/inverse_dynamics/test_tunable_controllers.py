@@ -87,6 +87,7 @@ def states(law, count=4):
 
 
 @pytest.mark.parametrize("name", CHANGES)
+@pytest.mark.every(2)
 def test_a_tuned_controller_is_the_one_built_with_these_values(law, name):
     tuning, build = CHANGES[name]
     assert assert_tuned(law, build(), states(law), tuning, SAME)[1]
@@ -184,6 +185,7 @@ def renamed(arm_law, tuning):
 
 
 @pytest.mark.parametrize("name", TUNED)
+@pytest.mark.every(2)
 def test_tuned_limits_are_those_of_a_controller_built_with_them(arm_law, name):
     tuning, options = TUNED[name]
     built = law_of_arm(**options)

@@ -62,7 +62,7 @@ def test_the_control_of_a_moving_arm_makes_up_for_mujocos_friction():
 
 
 @pytest.mark.parametrize("task", ["", "posture"])
-@pytest.mark.every(2)
+@pytest.mark.long
 def test_an_arm_with_friction_follows_its_path(task):
     def moved(t):
         w, size = 2 * np.pi * 0.5, np.array([0.5, 0.4])
@@ -211,6 +211,7 @@ def settled(law, q, *, count, delay=0, push=None, **options):
     return np.array(monitor(**{name: inputs[name] for name in monitor.name_in()})["error"]).ravel()
 
 
+@pytest.mark.long
 def test_a_heavier_quadruped_stands_where_it_should():
     q, run = system_of("quadruped").tree.keyframes["stand"], {"count": 1500, "delay": 1}
     without, with_observer = (
@@ -221,6 +222,7 @@ def test_a_heavier_quadruped_stands_where_it_should():
     assert np.abs(with_observer[:3]).max() < 3e-4
 
 
+@pytest.mark.long
 def test_a_push_on_a_closed_loop_leaves_no_error():
     q, push = system_of("planar_3rrr").tree.q0, np.array([0.4, -0.2, 0.3, 0, 0, 0, 0, 0, 0])
     without, learned = (

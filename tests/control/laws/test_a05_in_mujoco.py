@@ -83,6 +83,7 @@ def surface_force(run):
     return run.recording.equality_force[:, 0]
 
 
+@pytest.mark.long
 def test_measured_force_holds_fifty_newtons_where_feedforward_does_not():
     settled = slice(300, None)
     feedforward, fed_back = (

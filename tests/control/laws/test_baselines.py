@@ -90,6 +90,7 @@ def test_pd_takes_energy_out_at_the_rate_of_its_dampers():
     assert_allclose(energy + dissipated, energy[0], rtol=2e-3)  # trapezia of 5 ms
 
 
+@pytest.mark.long
 def test_pd_holds_a_five_bar_in_mujoco_as_c_with_an_offset_of_the_wrong_mass():
     """10 % of the weight hangs on the springs; a wrong sign of gravity would be 20 times that."""
     system = system_of("five_bar")

@@ -48,6 +48,7 @@ def test_stabilised_the_gap_closes_as_a_critically_damped_spring_in_mujoco():
     assert_allclose(gap, (GAP + (RATE + GAIN * GAP) * t) * np.exp(-GAIN * t), atol=2e-4)
 
 
+@pytest.mark.long
 def test_stabilised_the_gap_survives_pushes_and_masses_it_does_not_know():
     """Masses off by up to 10 % each, 3 N on the second for a fifth of a second."""
     wrong = {"perturb": {"mass": 0.1}, "scenario": ScenarioOptions(seed=2)}
@@ -80,6 +81,7 @@ def stiff_bearing_run(known):
     return np.abs(run.recording.monitor["error"][500:]).max()
 
 
+@pytest.mark.long
 def test_friction_that_the_law_knows_of_leaves_the_bar_on_its_path_in_mujoco():
     unknown, known = stiff_bearing_run(False), stiff_bearing_run(True)
     assert unknown > 3e-3

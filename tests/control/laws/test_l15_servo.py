@@ -136,6 +136,7 @@ def test_a_non_ideal_force_is_made_up_for_where_the_law_knows_of_it(arms):
 
 
 @pytest.mark.parametrize("form", FORMS)
+@pytest.mark.every(2)
 def test_one_law_serves_open_hands_and_the_closed_chain(form):
     """Joints while open, the bar when held: the mask alone changes. The bar feels motors through
     the grasp only, so the form of the figures, which opens the loops, does not reach it."""

@@ -100,7 +100,7 @@ RUNS = {
 
 
 @pytest.mark.parametrize("name", RUNS)
-@pytest.mark.every(2)
+@pytest.mark.every(3)
 def test_a_law_follows_in_mujoco(name):
     run = RUNS[name]
     system = system_of(run.model)
@@ -125,6 +125,7 @@ PUSHED_LATE = Run(
 )  # fmt: skip
 
 
+@pytest.mark.long
 def test_the_platform_of_a_parallel_robot_with_passive_joints_follows_its_path_and_forgets_a_push():
     run, system = PUSHED_LATE, system_of("planar_3rrr")
     law = run.make(system)

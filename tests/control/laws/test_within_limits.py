@@ -186,6 +186,7 @@ def test_options_that_do_not_fit_are_refused():
     refused(err.ShapeError, "force_limits", lambda: within_limits(law, force_limits=[[0.0, 1.0]]))
 
 
+@pytest.mark.long
 def test_a_tool_keeps_its_line_where_a_motor_is_too_weak_in_mujoco_as_c():
     """A horizontal line; weight hangs on a left motor of 4 N m. Cut, the tool leaves the line."""
     system, start = system_of("five_bar"), place_of("five_bar", system_of("five_bar").tree.q0)

@@ -36,6 +36,7 @@ def acceleration(system, point):
         "spatial_loop",
     ],
 )
+@pytest.mark.every(3)
 def test_the_mechanism_stays_where_it_is(name):
     system = system_of(name)
     q, *_ = state_of(name, moving=False)

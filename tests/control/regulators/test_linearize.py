@@ -78,6 +78,7 @@ def motion(system, q, v):
 
 
 @pytest.mark.parametrize("name", ["cart_pole", "four_bar", "planar_3rrr", "spinning", "disc"])
+@pytest.mark.every(2)
 def test_the_steps_carry_a_deviation_as_the_motion_does(name):
     system = system_of(name)
     q, v, _, _ = state_of(name)

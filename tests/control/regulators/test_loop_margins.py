@@ -143,6 +143,7 @@ def rest_of(linear, law, push, delay, count=6000):
     return np.array(linear.system.difference(linear.q, plant.q)).ravel()
 
 
+@pytest.mark.long
 def test_lqg_counts_what_it_measures():
     linear = at_rest("cart_pole")
     nv = linear.system.nv

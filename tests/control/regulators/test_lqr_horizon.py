@@ -97,6 +97,7 @@ def moving_samples():
     return path.q[20:22], path.v[20:22], u[20:22]
 
 
+@pytest.mark.long
 def test_the_motion_changes_the_gain():
     Q, R = weights(at_rest(NAME))
     steps = zip(along(), trajectory_gains(along(), Q, R, Q_end=Q, period=PERIOD), strict=False)

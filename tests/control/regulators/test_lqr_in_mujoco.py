@@ -48,6 +48,7 @@ def run(name, law, model=None, duration=2.5):
 
 
 @pytest.mark.parametrize("name", MODELS)
+@pytest.mark.every(3)
 def test_the_regulator_holds_what_falls_without_it(name):
     linear = at_rest(name)
     nothing = feedback(linear, np.zeros((linear.nu, linear.nx)))
@@ -86,6 +87,7 @@ def on_contacts():
     )
 
 
+@pytest.mark.long
 def test_the_biped_stands_on_feet_that_only_touch_the_floor():
     """The law believes in pins; the floor only pushes, yields, and lets feet roll."""
     linear = at_rest("planar_biped")

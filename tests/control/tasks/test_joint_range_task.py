@@ -45,6 +45,7 @@ def test_the_output_is_flat_in_the_middle_and_the_depth_in_a_border():
     assert check_task(JointRangeTask(), mb.read_mjcf(models.path("arm_gripper"))).hold == 0
 
 
+@pytest.mark.long
 def test_a_hand_stays_where_it_is_while_its_wrist_leaves_the_stop():
     """Three joints for two rows of the hand: the third freedom goes to the ranges, in MuJoCo."""
     law, model = law_of(JointRangeTask(weight=1.0)), mujoco.MjModel.from_xml_string(ARM)

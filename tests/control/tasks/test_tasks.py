@@ -183,6 +183,7 @@ def test_a_target_that_moves_is_fed_forward(system, name):
     assert np.abs(v_ref).max() > 0.01
 
 
+@pytest.mark.long
 def test_the_controller_reaches_what_each_task_asks_for(system):
     feet = [mb.Contact(name, friction=2.0) for name in ("FL", "FR", "RL", "RR")]
     wide = np.tile([-np.inf, np.inf], (system.nu, 1))

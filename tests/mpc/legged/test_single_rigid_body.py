@@ -97,6 +97,7 @@ def test_forces_are_those_of_the_dense_problem(law):
     assert swinging > 30
 
 
+@pytest.mark.long
 def test_hundreds_of_solutions_of_the_c_are_right_and_every_state_has_one(tmp_path):
     """Zero force is inside every cone, and f_min above each foot: no state is infeasible.
 
@@ -123,6 +124,7 @@ def test_hundreds_of_solutions_of_the_c_are_right_and_every_state_has_one(tmp_pa
     assert limited > STATES_CHECKED / 2
 
 
+@pytest.mark.long
 def test_what_cannot_be_computed_is_not_called_solved(law, tmp_path):
     """Numbers without sense end in a bounded answer, and what counts as solved is right."""
     rng, seen, solved = np.random.default_rng(5), set(), 0

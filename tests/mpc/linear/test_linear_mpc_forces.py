@@ -224,6 +224,7 @@ def on_contacts():
     return text.replace(floor, f'{floor} pos="0 0 -0.02" conaffinity="1" friction="{FLOOR}"')
 
 
+@pytest.mark.long
 def test_feet_slip_less_in_mujoco_where_the_law_keeps_their_forces_inside_the_cones():
     """190 N on the trunk, mass 10 % off; the hip stands where the feet slid to in the end."""
     linear, slid = at_rest("planar_biped"), []

@@ -126,6 +126,7 @@ def test_an_angle_of_a_plain_model_wraps():
     np.testing.assert_allclose(turned, calm, atol=1e-9)
 
 
+@pytest.mark.long
 def test_an_estimate_of_any_content_comes_back():
     law, rng = mass_controller(), np.random.default_rng(2)
     for case in range(40):

@@ -2,6 +2,7 @@
 
 import casadi as ca
 import numpy as np
+import pytest
 from support.problems import problem
 
 import mbcasadi as mb
@@ -36,6 +37,7 @@ def toe_force(system, q, v, u):
     return np.linalg.lstsq(KKT, right, rcond=1e-10)[0][len(M) :]
 
 
+@pytest.mark.long
 def test_the_force_stays_in_its_cone_along_the_horizon():
     system = mb.read_mjcf(HOPPER)
     s = stage_symbols(system)

@@ -71,6 +71,7 @@ def four_bar():
     return mb.read_mjcf(models.path("pendulum_on_four_bar"))
 
 
+@pytest.mark.long
 def test_a_pendulum_on_a_four_bar_is_caught_within_torque_limits(four_bar):
     limit = 1.5
     cost = {"Q": [1, 0, 1, 0, 0.1, 0, 0.1, 0], "R": 0.1, "Q_end": [50, 0, 50, 0, 5, 0, 5, 0]}

@@ -113,6 +113,7 @@ def differences(about, function, around, size):
     return np.array(columns).T
 
 
+@pytest.mark.long
 def test_the_cost_of_a_gait_is_that_of_the_lifted_system():
     made = walker()
     system, q, u = made

@@ -146,6 +146,7 @@ def quadruped(friction=0.6, speed=6.0, kp=100.0, tunable=()):
     )
 
 
+@pytest.mark.long
 def test_friction_gains_and_joint_limits_are_those_of_a_problem_with_these_numbers():
     made, tuned = quadruped(0.4, 4.0, 50.0), quadruped(tunable=ALL)
     names = [entry.name for entry in tuned.tuning]

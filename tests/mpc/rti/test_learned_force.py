@@ -118,6 +118,7 @@ def test_a_plan_that_has_learned_a_force_ends_where_one_ends_that_is_told_it():
     assert abs(ends[2][2] - ends[1][2]) > 1e-3
 
 
+@pytest.mark.long
 def test_a_blow_is_limited_and_a_bad_measurement_teaches_nothing(tmp_path):
     """In Python and in the generated C, which agree."""
     rti = learner(problem("quadrotor"), 1)

@@ -149,6 +149,7 @@ def test_the_length_of_a_step_is_that_of_the_rule(ocp):
 
 
 @pytest.mark.parametrize("solver", ["daqp", "stagewise"])
+@pytest.mark.every(2)
 def test_the_c_takes_the_same_steps(solver, tmp_path):
     ocp = reaching(8.0, "semi-implicit")
     law = mpc.real_time_iteration(ocp, shift=False, line_search=HALVINGS, solver=solver)

@@ -44,6 +44,7 @@ def hanging():
 
 
 @pytest.mark.parametrize("price", [0.004, 20.0])
+@pytest.mark.every(2)
 def test_ticks_at_one_state_end_at_the_optimum_with_nonlinear_rows_active(hanging, price):
     (ocp, p, _), x0 = with_wall(price), np.array([0.02, 0.05, 0.0, 0.0])
     begin = mpc.solve_ocp(ocp, np.zeros(4), p, hanging[1])

@@ -40,6 +40,7 @@ def test_loops_and_written_out_parts_are_the_same_maps(monkeypatch, limit):
 
 
 @pytest.mark.parametrize("name", ["planar_biped", "quadruped"])
+@pytest.mark.every(2)
 def test_no_function_of_a_legged_robot_is_beyond_the_limit(name):
     system = mb.read_mjcf(models.path(name))
     weights, start = np.ones(2 * system.nv), np.r_[system.tree.q0, np.zeros(system.nv)]

@@ -47,7 +47,7 @@ def nearest(A, lower, upper):
 
 
 @pytest.mark.parametrize("kind", PRICES)
-@pytest.mark.every(3)
+@pytest.mark.every(6)
 def test_no_wrong_solution_of_a_thousand_is_called_right(kind, tmp_path):
     rti, rng = iteration(kind), np.random.default_rng(5)
     law = mb.export_c(rti, tmp_path / "c").load().map(STATES)

@@ -150,6 +150,7 @@ def test_hard_rows_of_the_end_that_no_cost_of_the_end_knows_are_met_from_any_gue
 
 
 @pytest.mark.parametrize(("size", "factor"), [(1e-3, 1e8), (1e3, 1e-8)])
+@pytest.mark.every(2)
 def test_neither_the_size_of_a_mechanism_nor_a_factor_of_its_cost_counts(size, factor, tmp_path):
     """A cart-pole of 1 mm or 1 km that weighs as much as water would, on the way to its wall."""
     q, v = ca.SX.sym("q", 2), ca.SX.sym("v", 2)
@@ -187,7 +188,7 @@ def project(tmp_path_factory):
 
 
 @pytest.mark.parametrize("wide", [(), ("-mavx2", "-mfma"), ("-mavx512f",)])
-@pytest.mark.every(3)
+@pytest.mark.long
 def test_the_c_compiles_without_a_warning_for_vectors_of_any_width(project, wide, tmp_path):
     flags = ["-std=c99", "-O2", "-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter", *wide]
     command = [os.environ.get("CC", "cc"), *flags, "-c", project.source, "-o", tmp_path / "c.o"]

@@ -227,6 +227,7 @@ def test_a_wanted_pose_out_of_reach_says_when_and_by_how_much():
         mpc.pose_path(system, own.q, tool, np.arange(5.0), way)
 
 
+@pytest.mark.long
 def test_a_path_of_poses_is_closed_and_its_torques_carry_it():
     system = mb.read_mjcf(models.path("five_bar"))
     own = mpc.stage_symbols(system)

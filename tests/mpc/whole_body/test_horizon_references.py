@@ -203,7 +203,7 @@ def test_the_ground_is_where_feet_stand_or_stood_last(level):
 
 
 @pytest.mark.parametrize("normal", [(0.0, 0.0, 1.0), (0.2, -0.1, 1.0)])
-@pytest.mark.every(2)
+@pytest.mark.long
 def test_while_no_foot_stands_base_and_feet_are_thrown(normal):
     """Heights over the ground have the acceleration of gravity across it, and the speed of it."""
     hop = mpc.pronk(PERIOD, duty=STANCE / PERIOD, start=0.1)

@@ -90,6 +90,7 @@ def test_bad_numbers_are_refused(bad):
         mpc.Standing(**bad)
 
 
+@pytest.mark.long
 def test_a_quadruped_stands_walks_and_stands_without_sagging():
     """10 % heavier, plans one plan late, controls one tick late."""
     path = models.path("quadruped")

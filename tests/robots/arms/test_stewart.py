@@ -21,6 +21,7 @@ def test_every_choice_of_six_legs_is_singular_on_the_way_and_seven_never():
     assert min(least) > 0.3
 
 
+@pytest.mark.long
 def test_seven_legs_take_the_platform_through_singular_poses_of_six():
     """10 % heavier, one tick late, the exported C in MuJoCo."""
     recording = stewart.run(7, duration=3.0)

@@ -111,6 +111,7 @@ def test_files_that_include_each_other_do_not_hang_the_search(tmp_path):
     assert [path.name for path in corpus_files(tmp_path).models] == ["good.xml"]
 
 
+@pytest.mark.long
 def test_a_model_on_which_the_compiler_hangs_is_a_line(tmp_path):
     write(tmp_path, {"a_huge.xml": HUGE, "good.xml": GOOD})
     report = check_corpus(tmp_path, jobs=1, states=1, timeout=2.0)

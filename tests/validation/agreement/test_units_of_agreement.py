@@ -86,7 +86,7 @@ def assert_same_mechanism(model, new, u):
 
 
 @pytest.mark.parametrize("name", CASES)
-@pytest.mark.every(3)
+@pytest.mark.every(5)
 def test_a_right_model_agrees_in_all_units(name):
     for units in (SI, *OTHERS):
         new = model_in(name, units)
@@ -162,7 +162,7 @@ PLANTS = [
 @pytest.mark.parametrize(
     ("name", "plant", "expected"), PLANTS, ids=[f"{n}: {p.__name__}" for n, p, _ in PLANTS]
 )
-@pytest.mark.every(3)
+@pytest.mark.every(5)
 def test_one_wrong_number_gives_the_same_errors_in_all_units(name, plant, expected):
     reference = errors(name, SI, plant)
     wrong = {quantity for quantity, error in reference.items() if error > 1e-10}

@@ -47,6 +47,7 @@ def campaign_of(spec, *more):
     return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
+@pytest.mark.long
 def test_noise_decides_how_wrong_an_estimate_is_and_when_its_covariance_is(spec):
     ranged = ("--range", "sensor_noise=0:8", "--seed", 2)
     found = json.loads(campaign_of(spec, *ranged, "--json").stdout)

@@ -95,6 +95,7 @@ def run(controller, **options):
     return campaign(controller, SLIDER, TRIAL, PLAN, CampaignOptions(**options))
 
 
+@pytest.mark.long
 def test_every_kind_has_the_same_digits_on_a_node_without_a_compiler_and_alone(
     library, bare_node, tmp_path
 ):

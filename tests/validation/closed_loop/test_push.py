@@ -108,6 +108,7 @@ def pushed(cases, *pushes, jobs=1):
     return campaign(planning_slider(), SLIDER, trial, cases, CampaignOptions(jobs=jobs))
 
 
+@pytest.mark.long
 def test_a_pushed_case_of_a_worker_has_the_bits_of_the_case_alone():
     pushes = [Push("cart", (3.0, 0.0, 1.0), 0.1, 0.2), Push("cart", (-1.0, 0.0, 0.0), 0.15, 0.303)]
     cases = [Case(3, {"mass": 0.2}, disturbance=factor) for factor in (1.0, 1.5, 0.0)]

@@ -62,7 +62,7 @@ def estimator_of(experiment, **footing):
     )  # fmt: skip
 
 
-def run_of(stance, sensing, duration=4.0, model=MODEL):
+def run_of(stance, sensing, duration=2.5, model=MODEL):
     experiment, law = stance
     report = mb.validate(
         law, model, duration, reference=experiment.reference, q0=experiment.q0,
@@ -109,13 +109,14 @@ def test_samples_get_lost_and_come_late(stance):
         "gyro": SensorErrors(missing=0.02),
         "position": SensorErrors(noise=ENCODER, delay=1, missing=0.02),
     }
-    run, values = run_of(stance, Sensing(estimator_of(experiment), errors, seed=1), 1.5)
+    sensing = Sensing(estimator_of(experiment), errors, seed=1)
+    run, values = run_of(stance, sensing, 1.5)
     assert not run.recording.events
     assert values["status.safe_output"] == 0
     assert 0.01 < values["estimate.doubted"] < 0.03, "two in a hundred samples of the IMU"
     y = run.recording.monitor["estimate_y"]
     assert 0.01 < np.isnan(y[:, 0]).mean() < 0.03
-    again, _ = run_of(stance, Sensing(estimator_of(experiment), errors, seed=1), 1.1)
+    again, _ = run_of(stance, sensing, 1.1)
     y_again = again.recording.monitor["estimate_y"]
     assert np.array_equal(y_again, y[: len(y_again)], equal_nan=True)
     assert len(y_again) > len(y) // 2
@@ -257,6 +258,7 @@ def test_a_loop_holds_by_one_encoder(loop):
     assert values["estimate.within"] >= 0.98
 
 
+@pytest.mark.long
 def test_a_loop_holds_by_an_encoder_that_is_late_and_tells_its_age(loop):
     """At 250 Hz and 8 ms late, pushed about; without the age it errs by 26 mrad, few within 3σ."""
     law, _ = loop

@@ -5,6 +5,8 @@ import pytest
 
 from mbcasadi.validation.demo import demo
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def runs():

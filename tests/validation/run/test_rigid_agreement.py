@@ -76,6 +76,7 @@ def test_the_rigid_recipe_agrees_with_our_forward_dynamics_on_consistent_states(
 
 
 @pytest.mark.parametrize("name", ["four_bar", *OTHER_LOOPS])
+@pytest.mark.every(2)
 def test_a_rigid_system_of_mujocos_own_matrices_gives_our_acceleration(name):
     seen = sample(name, impedance=0.9999)
     assert np.median(np.linalg.norm(seen.a_rigid, axis=1)) > 1.0
@@ -83,6 +84,7 @@ def test_a_rigid_system_of_mujocos_own_matrices_gives_our_acceleration(name):
 
 
 @pytest.mark.parametrize("name", OTHER_LOOPS)
+@pytest.mark.every(3)
 def test_redundant_loops_agree_with_the_rigid_recipe_as_well(name):
     seen = sample(name, impedance=0.9999)
     assert np.median(relative_difference(ours(name, seen), seen.a)) < RIGID_MEDIAN_ANY
@@ -115,6 +117,7 @@ def test_a_longer_time_constant_of_solref_opens_the_loop_further(soft_run):
     assert gaps[-1] > 10 * gaps[0] > 0.0
 
 
+@pytest.mark.long
 def test_softness_does_not_explain_a_plant_of_another_mass():
     run = validate(
         crank_controller(),

@@ -61,6 +61,7 @@ def label(tables):
 
 
 @pytest.mark.parametrize("tables", TRACKING, ids=label)
+@pytest.mark.every(2)
 def test_a_law_moves_the_crank_as_the_file_says(tables):
     record = run(tables | {"validation": {"duration": 0.3, "rigid": True}})
     x = np.clip(record.t / 0.1, 0, 1)
@@ -69,7 +70,7 @@ def test_a_law_moves_the_crank_as_the_file_says(tables):
 
 
 @pytest.mark.parametrize("tables", HOLDING, ids=label)
-@pytest.mark.every(2)
+@pytest.mark.every(3)
 def test_a_regulator_brings_the_crank_back_to_its_equilibrium(tables):
     crank = run(AWAY | tables).q[:, 0]
     assert crank[0] > 0.1

@@ -133,6 +133,7 @@ def test_the_schema_knows_the_table():
     assert "manifold" in str(schema["$defs"]["ManifoldEstimation"]["properties"]["type"])
 
 
+@pytest.mark.long
 def test_the_lines_that_init_comments_out_are_a_table():
     model = mb.models.path("quadruped")
     text = propose_spec(model)

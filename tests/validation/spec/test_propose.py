@@ -82,6 +82,7 @@ def test_what_flies_keeps_height_and_attitude(tmp_path):
     assert passes(tmp_path, path, text)
 
 
+@pytest.mark.long
 def test_feet_are_lowest_and_a_robot_without_them_is_told_so(tmp_path):
     legs = "".join(LEG.format(k=k, x=x, y=y) for k, (x, y) in enumerate([(1, 1), (1, -1), (-1, 0)]))
     motors = "".join(f'<motor joint="{j}{k}"/>' for k in range(3) for j in ("hip", "knee"))
@@ -158,6 +159,7 @@ def arm(torque):
 JOINTS = ("yaw", "lift", "elbow")
 
 
+@pytest.mark.long
 def test_an_arm_draws_a_circle_where_it_has_room_and_one_that_is_too_weak_does_not_pass(tmp_path):
     """Straight out it is singular: another pose is found. The circle is seen in MuJoCo."""
     model, text, warnings = written(tmp_path, arm(40))
@@ -189,6 +191,7 @@ def test_an_arm_draws_a_circle_where_it_has_room_and_one_that_is_too_weak_does_n
     assert "tip" in told[0]
 
 
+@pytest.mark.long
 def test_a_robot_without_a_floor_stands_on_one_that_the_file_has(tmp_path):
     scene = mb.models.path("quadruped").read_text()
     alone = re.sub(r'<geom [^>]*type="plane"[^>]*/>', "", scene)

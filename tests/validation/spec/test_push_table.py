@@ -51,6 +51,7 @@ def test_a_table_is_the_push_of_python_and_options_replace_it():
     assert parse_spec(bare).trial.disturbance is None
 
 
+@pytest.mark.long
 def test_the_pushed_run_campaign_and_margin_are_those_of_python():
     spec, experiment = crank(), build_experiment(crank(), FOUR_BAR)
     largest = {}

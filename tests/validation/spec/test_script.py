@@ -54,10 +54,23 @@ def test_a_script_has_the_controls_of_the_file(tmp_path, monkeypatch, name, task
         u = experiment.controller.solve(*start).u
         same = law.solve(made["q0"], start[1], np.array(moved(t)).ravel()).u
         assert same == pytest.approx(u, abs=SAME * np.abs(u).max())
+
+
+@pytest.mark.parametrize(
+    ("name", "task"),
+    [
+        ("scara", None),
+        pytest.param("quadruped", "squat", marks=pytest.mark.long),
+        pytest.param("quadrotor", None, marks=pytest.mark.long),
+    ],
+)
+def test_a_script_moves_the_plant_as_the_file_does(tmp_path, monkeypatch, name, task):
+    monkeypatch.chdir(tmp_path)
+    model, spec, script = written(tmp_path, name, task)
+    made = runpy.run_path(str(script), run_name="script")
     found = run_spec(spec.with_trial(duration=DURATION, fast=True), model).runs[0].recording
-    ran = mb.validate(
-        law, model, DURATION, q0=made["q0"], delay=1, reference=made.get("reference"), fast=True
-    )
+    own = {"q0": made["q0"], "reference": made.get("reference")}
+    ran = mb.validate(made["law"], model, DURATION, delay=1, fast=True, **own)
     largest = np.abs(found.u).max()
     assert ran.runs[0].recording.u == pytest.approx(found.u, abs=SAME * largest)
 

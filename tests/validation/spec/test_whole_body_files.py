@@ -83,6 +83,7 @@ def test_plans_are_drawn_over_what_happened(report):
     assert "Plans and motion (m)" in report.to_html()
 
 
+@pytest.mark.long
 def test_the_arguments_of_the_file_are_those_of_the_function(model):
     made = build_experiment(parse_spec(TABLES | GAIT), model).two_rates
     feet = [mb.Contact(f"foot_{leg}", friction=0.8, sides=4) for leg in LEGS]
@@ -131,6 +132,12 @@ def test_one_export_has_plan_and_tick_and_runs_at_the_start_of_the_file(model, t
     assert found["operations"] == project.operations > 0
     assert found["lines"] == project.lines
     assert "0 without a plan" in project.run_example()
+
+
+@pytest.mark.long
+def test_plan_and_tick_are_no_co_simulation_unit(model, tmp_path):
+    file, out = tmp_path / "trot.toml", tmp_path / "c"
+    file.write_text(STAND)
     result = CliRunner().invoke(
         app, ["export", str(model), "-c", str(file), "--out", str(out), "--fmu"]
     )
