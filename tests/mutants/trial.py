@@ -71,7 +71,7 @@ def run_tests(
     deselected: Sequence[str] = (),
     first: bool = True,
 ) -> Outcome:
-    """Run tests in the copy, until the first failure unless `first` is False."""
+    """Run tests of all tiers in the copy, until the first failure unless `first` is False."""
     command = [
         *(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--no-header"),
         *("-rfE", "--tb=line", "--ignore=tests/mutants"),
@@ -79,6 +79,7 @@ def run_tests(
         *("-o", "faulthandler_exit_on_timeout=true"),
         *(("-x",) if first else ()),
         *(("-n", str(workers)) if workers > 1 else ()),
+        *(("--all",) if (copy / "tests/conftest.py").exists() else ()),
         *(f"--deselect={name}" for name in deselected),
         *tests,
     ]
