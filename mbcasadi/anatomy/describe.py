@@ -276,7 +276,7 @@ class _Reading:
     def _limb(self, chain: Chain, *, of_hand: bool = False) -> RobotLimb:
         links = self.links
         joints = [joint.name for link in chain.links for joint in links.joints(link)]
-        foot = None
+        foot, length = None, self.search.length(chain.links)
         if self._stands(chain) and self.base[0] != "fixed" and not chain.wheel:
             foot = foot_of(links, self._geoms_of_foot(chain), self.height)
         return RobotLimb(
@@ -286,9 +286,9 @@ class _Reading:
             ahead=self._beside(chain, self.axes[0]) > 0,
             mount=links.name(chain.mount) if chain.mount else "world",
             joints=tuple(joints),
-            length=self.search.length(chain.links),
+            length=length,
             foot=foot,
-            tool=tool_of(links, chain.tip),
+            tool=tool_of(links, chain.links, length),
             fingers=tuple(self._limb(each, of_hand=True) for each in chain.fingers),
         )
 

@@ -27,6 +27,7 @@ RobotKind = Literal[
 BaseKind = Literal["fixed", "floating", "planar"]
 LimbRole = Literal["arm", "leg", "finger", "wheel", "head", "other"]
 Side = Literal["left", "right", "middle"]
+ToolKind = Literal["site", "body", "geom"]
 
 
 @summarised
@@ -35,12 +36,12 @@ class RobotTool:
     """A frame at the end of an arm or a finger.
 
     Attributes:
-        frame, kind: its name, and "site" or "body".
+        frame, kind: its name, and "site", "body" or "geom".
         others: other frames at this end, as (name, kind), the outermost ones first.
     """
 
     frame: str
-    kind: Literal["site", "body"]
+    kind: ToolKind
     others: tuple[tuple[str, str], ...] = ()
 
 

@@ -85,7 +85,7 @@ def with_ground(source: Source, ground: Ground) -> mujoco.MjSpec:
 def named_shapes(
     model: mujoco.MjModel, spec: mujoco.MjSpec, wanted: Iterable[str]
 ) -> dict[str, mujoco.MjsGeom]:
-    """Return all geoms of a model by their names; those that are wanted get them in the spec.
+    """Return all geoms of a model by their names, which they keep where geoms are added.
 
     Raises:
         UnknownNameError: the model has no geom of a name that is wanted.
@@ -95,7 +95,8 @@ def named_shapes(
     for name in wanted:
         if name not in shapes:
             raise unknown_name("geom", name, shapes)
-        shapes[name].name = name  # so that frames and pairs can name it
+    for name, shape in shapes.items():
+        shape.name = name
     return shapes
 
 

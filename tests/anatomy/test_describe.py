@@ -99,6 +99,29 @@ def test_three_fingers_are_a_hand_and_two_a_gripper_with_or_without_a_wrist():
     assert robot(fixed.replace("</worldbody>", ball + "</worldbody>")).objects == ("ball",)
 
 
+FOREARM = """<mujoco><worldbody><body name="upper"><joint name="a" axis="0 1 0"/>
+<joint name="b" axis="1 0 0"/><geom size=".03" pos="0 0 .1"/>
+<body name="lower" pos="0 0 .3"><joint name="c" axis="0 1 0"/><joint name="d" axis="0 0 1"/>
+<geom type="capsule" size=".02" fromto="0 0 0 .3 0 0"/><geom size=".03" pos=".3 0 0"/>{more}</body>
+</body></worldbody><actuator>{motors}</actuator></mujoco>"""
+
+
+def test_a_tool_is_a_point_that_the_limb_can_move_in_all_directions():
+    motors = "".join(f'<motor joint="{name}"/>' for name in "abcd")
+    site, body = '<site name="tip" pos=".3 0 0"/>', '<body name="hand" pos=".32 0 0"/>'
+    on_axes = '<site name="elbow" pos="0 0 0"/>'
+    for more, tool in {
+        "": ("geom2", "geom"),
+        site: ("tip", "site"),
+        body: ("hand", "body"),
+        on_axes: ("geom2", "geom"),
+    }.items():
+        model = FOREARM.format(more=more, motors=motors)
+        (arm,) = robot(model).limbs
+        assert (arm.tool.frame, arm.tool.kind) == tool
+        assert len(arm.joints) == 4
+
+
 def test_two_long_limbs_on_a_fixed_base_are_arms_beside_a_head():
     def limb(name, count, y):
         inner = ""

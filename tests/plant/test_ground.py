@@ -53,6 +53,8 @@ def test_a_model_without_names_is_read_by_both_sides_and_files_say_what_is_wrong
     contacts = mb.contacts_of(mb.read_mjcf(source))
     assert [contact.name for contact in contacts] == ["geom0 on floor"]
     assert Plant(source).nq == 7
+    model = with_ground(path, Ground()).compile()  # others keep the names that they have without it
+    assert sorted(model.geom(k).name for k in range(model.ngeom)) == ["floor", "geom0"]
     with pytest.raises(UnknownNameError, match=r"geom.*'toe'"):
         with_ground(path, Ground(feet=("toe",)))
     with pytest.raises(ProblemError, match="leave \\[ground\\] out"):

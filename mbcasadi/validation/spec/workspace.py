@@ -107,7 +107,7 @@ def workplace(
 
 def place_of(model: mujoco.MjModel, data: mujoco.MjData, tool: RobotTool) -> Array:
     """Return the (3,) place of a tool, m."""
-    places = data.site_xpos if tool.kind == "site" else data.xpos
+    places = {"site": data.site_xpos, "body": data.xpos, "geom": data.geom_xpos}[tool.kind]
     return np.array(places[frame_index(model, tool.frame, tool.kind)])
 
 
@@ -167,8 +167,8 @@ class _Search:
         self.data.qpos = q
         mujoco.mj_kinematics(self.model, self.data)
         mujoco.mj_comPos(self.model, self.data)
-        call = mujoco.mj_jacSite if self.arm.tool.kind == "site" else mujoco.mj_jacBody
-        call(self.model, self.data, self.J, None, self.frame)
+        calls = {"site": mujoco.mj_jacSite, "body": mujoco.mj_jacBody, "geom": mujoco.mj_jacGeom}
+        calls[self.arm.tool.kind](self.model, self.data, self.J, None, self.frame)
         return self.J[:, self.dofs]
 
     def _along(self, q: Array, plane: Sequence[str]) -> float:
