@@ -29,7 +29,10 @@ LOWERED, LOWEST = 0.04, 6
 """Share of a leg's length by which the base goes down in one step, and steps at most."""
 
 KICK = 0.1
-"""Rad by which the joints of a straight leg are bent at first."""
+"""Least angle, rad, by which the hip and the ankle of a straight leg are bent at first."""
+
+TURNED = 1e-6
+"""Least singular value of rotations that joints make, rad."""
 
 STEPS, STEP, DAMPING = 150, 0.5, 1e-6
 """Of least squares: steps for each height, share of the errors in a step, and their damping."""
@@ -56,7 +59,9 @@ CLOSE = 1e-3
 """Error of a foot, of the leg's length, above which a pose is none."""
 
 
-def standing_pose(system: System, robot: RobotDescription, q: Array) -> Array:
+def standing_pose(
+    system: System, robot: RobotDescription, q: Array, *, can_squat: bool = False
+) -> Array:
     """Return a pose near q in which a robot with a floating base stands on its feet.
 
     A pose that stands is kept, but for its height: the feet are on the plane z = 0.
@@ -65,6 +70,7 @@ def standing_pose(system: System, robot: RobotDescription, q: Array) -> Array:
         system: of the robot.
         robot: its description, in the pose q.
         q: (nq,) pose to begin with.
+        can_squat: whether the base has to go down from it on feet that stay flat.
 
     Returns:
         (nq,) the pose; q where the robot has no feet, or where none is found.
@@ -72,7 +78,7 @@ def standing_pose(system: System, robot: RobotDescription, q: Array) -> Array:
     legs = robot.limbs_of("leg")
     if not legs or robot.base != "floating" or system.tree is None:
         return q
-    return _Search(system, robot, legs, Links(system.tree, q)).pose()
+    return _Search(system, robot, legs, Links(system.tree, q), can_squat).pose()
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +89,7 @@ class _Search:
     robot: RobotDescription
     legs: tuple[RobotLimb, ...]
     start: Links
+    can_squat: bool
 
     @cached_property
     def length(self) -> float:
@@ -105,10 +112,12 @@ class _Search:
         best, most = q, (self._balanced(q), self._bent(q))
         if most[0] and most[1] >= BENT and self._level:
             return self._on_ground(q)
-        if most[1] < BENT:
-            q = self._kicked(q)
+        is_straight = most[1] < BENT
         for step in range(LOWEST + 1):
-            q, error = self._solved(q, LOWERED * step * self.length)
+            share = LOWERED * step
+            if is_straight:  # by what lowers a leg of two equal parts as far
+                q = self._kicked(self.start.q, max(KICK, float(np.arccos(1 - share))))
+            q, error = self._solved(q, share * self.length)
             found = self._balanced(q), self._bent(q)
             if error <= CLOSE and found > most:
                 best, most = q, found
@@ -155,9 +164,13 @@ class _Search:
         columns = {joint.name: joint.dof for joint in self.start.tree.joints}
         least = np.inf
         for k, leg in enumerate(self.legs):
-            J = self._foot(k, q)[1][:3]
-            own = J[:, [columns[name] for name in leg.joints]]
-            least = min(least, float(np.linalg.svd(own, compute_uv=False)[-1]) / leg.length)
+            own = self._foot(k, q)[1][:, [columns[name] for name in leg.joints]]
+            moves = float(np.linalg.svd(own[:3], compute_uv=False)[-1])
+            if self.can_squat and self.feet[k].shape == "flat":
+                _, turns, joints = np.linalg.svd(own[3:])
+                keeps_flat = joints[int(np.sum(turns > TURNED)) :]
+                moves = min(moves, float(np.linalg.norm(keeps_flat @ own[2])))
+            least = min(least, moves / leg.length)
         return least
 
     @cached_property
@@ -177,8 +190,8 @@ class _Search:
         J[:3] -= np.cross(arm, J[3:], axisb=0, axisc=0)
         return p.ravel() + arm, J, R
 
-    def _kicked(self, q: Array) -> Array:
-        """Return a pose whose legs are bent a little, so that they can be bent further."""
+    def _kicked(self, q: Array, angle: float) -> Array:
+        """Return a pose whose hips and ankles are bent by an angle, rad, and knees by twice it."""
         tree, bent = self.start.tree, q.copy()
         ends = position_ranges(self.system)
         joints = {joint.name: joint for joint in tree.joints}
@@ -193,7 +206,7 @@ class _Search:
             turns *= [np.sign(self.start.axis(joint) @ left) for joint in pitch]
             places = [joint.qpos for joint in pitch]
             low, high = (each[places] for each in ends)
-            sides = [np.clip(q[places] + side * KICK * turns, low, high) for side in (1, -1)]
+            sides = [np.clip(q[places] + side * angle * turns, low, high) for side in (1, -1)]
             moved = [float(np.abs(each - q[places]).sum()) for each in sides]
             knee = moved[1] > moved[0] + 1e-9 or (
                 abs(moved[1] - moved[0]) <= 1e-9 and self._ahead(leg) < -BENT * self.length

@@ -6,6 +6,7 @@ Judged by MuJoCo: which corners of soles touch, where the centre of mass is, how
 import mujoco
 import numpy as np
 import pytest
+from scipy.linalg import null_space
 from scipy.spatial import ConvexHull
 
 import mbcasadi as mb
@@ -54,6 +55,30 @@ def test_straight_legs_are_bent_and_all_points_of_the_feet_touch_at_once(name):
     for leg in robot.limbs_of("leg"):
         assert movable(model, data, leg, leg.foot.geoms[0]) > 0.9 * BENT * leg.length
     np.testing.assert_allclose(pose[3:7], q[3:7], atol=0.03)  # the base is level
+
+
+def test_a_base_can_go_down_from_the_pose_of_a_squat_while_feet_stay_flat():
+    """Feet that reach far ahead of their ankles move by these alone, with straight legs too."""
+    spec = mujoco.MjSpec.from_file(str(mb.models.path("humanoid")))
+    feet = mb.describe(mb.read_mjcf(spec)).feet
+    names = {name for foot in feet for name in foot.geoms}
+    for geom in spec.geoms:
+        geom.pos[0] += 0.1 * ((geom.name or f"geom{geom.id}") in names)
+    system = mb.read_mjcf(spec)
+    q = np.array(next(iter(system.tree.keyframes.values()))).ravel()
+    q[7:], q[2] = 0.0, 3.0
+    robot = mb.describe(system, q)
+    model = spec.compile()
+    data = mujoco.MjData(model)
+    data.qpos = standing_pose(system, robot, q, can_squat=True)
+    mujoco.mj_forward(model, data)
+    names = [name_of(model, geom) for geom in range(model.ngeom)]
+    for leg in robot.limbs_of("leg"):
+        J, turns = np.zeros((2, 3, model.nv))
+        mujoco.mj_jacGeom(model, data, J, turns, names.index(leg.foot.geoms[0]))
+        dofs = [int(model.joint(name).dofadr[0]) for name in leg.joints]
+        flat = null_space(turns[:, dofs], rcond=1e-6)  # joint rates that do not turn the foot
+        assert np.linalg.norm(J[2, dofs] @ flat) > 0.9 * BENT * leg.length
 
 
 def test_a_pose_that_stands_is_kept_but_for_its_height():

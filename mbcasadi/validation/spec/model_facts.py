@@ -64,7 +64,9 @@ def facts_of(
     assert tree is not None  # it was read from a model
     keyframe = next(iter(tree.keyframes), None)
     authored = np.array(tree.q0 if keyframe is None else tree.keyframes[keyframe], dtype=float)
-    upright = standing_pose(system, robot, authored) if any(tree.gravity) else authored
+    upright = authored
+    if any(tree.gravity):
+        upright = standing_pose(system, robot, authored, can_squat=activity == "squat")
     q0 = within_ranges(system, plant, upright)
     if activity in ("stand", *ON_FEET) and not any(tree.gravity):
         raise ProblemError(
