@@ -115,8 +115,9 @@ class _Search:
         is_straight = most[1] < BENT
         for step in range(LOWEST + 1):
             share = LOWERED * step
-            if is_straight:  # by what lowers a leg of two equal parts as far
-                q = self._kicked(self.start.q, max(KICK, float(np.arccos(1 - share))))
+            if is_straight and (self.can_squat or not step):
+                angle = np.arccos(1 - share)  # which lowers a leg of two equal parts as far
+                q = self._kicked(self.start.q, max(KICK, float(angle)))
             q, error = self._solved(q, share * self.length)
             found = self._balanced(q), self._bent(q)
             if error <= CLOSE and found > most:
