@@ -91,7 +91,8 @@ def named_shapes(
         UnknownNameError: the model has no geom of a name that is wanted.
     """
     spec.compile()  # numbers the geoms
-    shapes = {model.geom(geom.id).name or f"geom{geom.id}": geom for geom in spec.geoms}
+    nameless = {f"geom{geom.id}": geom for geom in spec.geoms if not model.geom(geom.id).name}
+    shapes = nameless | {model.geom(geom.id).name: geom for geom in spec.geoms if geom.name}
     for name in wanted:
         if name not in shapes:
             raise unknown_name("geom", name, shapes)

@@ -1,6 +1,5 @@
 """The controller as one Function: build, solve by a CasADi plugin, finish."""
 
-from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -107,44 +106,26 @@ def _solve(stages: LeastDistanceStages, solver: str, inputs: list[ca.MX]) -> _So
     """Return the solver's result of the last problem, and what the stages pass on to `finish`."""
     problem = stages.problem().call(inputs, True, False)
     A_qp, lba, uba, active, carry, prepared, passed = problem
-    solve = _cone_problem(stages) if stages.cones else _linear_problem(solver, bool(stages.between))
-    x, lam, active, flag = solve(A_qp, lba, uba, active)
+    x, lam, active, flag = _solve_problem(stages, solver, A_qp, lba, uba, active)
     for function, rows in zip(stages.between, stages.between_rows, strict=True):
         lba, uba, active, passed = function.call([carry, passed, x, lam, active, flag])
         A_qp = A_qp if rows is None else rows.call([carry, passed])[0]
-        x, lam, active, flag = solve(A_qp, lba, uba, active)
+        x, lam, active, flag = _solve_problem(stages, solver, A_qp, lba, uba, active)
     return _Solution(x, lam, flag, carry, prepared, active, passed)
 
 
-_Problem = Callable[[ca.MX, ca.MX, ca.MX, ca.MX], tuple[ca.MX, ca.MX, ca.MX, ca.MX]]
-"""(A_qp, lba, uba, active0) → (x, lam_a, active, flag)."""
-
-
-def _cone_problem(stages: LeastDistanceStages) -> _Problem:
-    """Return the method for problems with quadratic cones."""
-    function = cone_solver(stages.m, stages.n, stages.cones)
-
-    def solve(*problem: ca.MX) -> tuple[ca.MX, ca.MX, ca.MX, ca.MX]:
-        x, lam, active, flag = function.call([ca.densify(each) for each in problem])
-        return x, lam, active, flag
-
-    return solve
-
-
-def _linear_problem(solver: str, is_passed_on: bool) -> _Problem:
-    """Return the method for problems without cones, by a plugin, which has no warm start.
-
-    Args:
-        solver: the plugin.
-        is_passed_on: whether a solution is the start of the next problem.
-    """
-
-    def solve(A_qp: ca.MX, lba: ca.MX, uba: ca.MX, _: ca.MX) -> tuple[ca.MX, ca.MX, ca.MX, ca.MX]:
-        own = _problem_fun(solver, tuple(A_qp.sparsity().compress()), is_passed_on)
-        x, lam, flag = own.call([A_qp, lba, uba])
-        return x, lam, ca.sign(lam), flag
-
-    return solve
+def _solve_problem(
+    stages: LeastDistanceStages, solver: str, A_qp: ca.MX, lba: ca.MX, uba: ca.MX, active: ca.MX
+) -> list[ca.MX]:
+    """Return x, lam_a, the active set and the `SolverFlag` of one problem."""
+    if stages.cones:
+        found: list[ca.MX] = cone_solver(stages.m, stages.n, stages.cones).call(
+            [A_qp, lba, uba, active]
+        )
+        return found
+    pattern, is_passed_on = tuple(A_qp.sparsity().compress()), bool(stages.between)
+    x, lam, flag = _problem_fun(solver, pattern, is_passed_on).call([A_qp, lba, uba])
+    return [x, lam, ca.sign(lam), flag]
 
 
 @lru_cache(maxsize=KEPT)

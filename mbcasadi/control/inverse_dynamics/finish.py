@@ -13,6 +13,7 @@ import casadi as ca
 import numpy as np
 
 from mbcasadi import linalg
+from mbcasadi.control.inverse_dynamics.carried import ROWS, carried_condensed, carried_rows
 from mbcasadi.control.inverse_dynamics.condensed_dynamics import LEAST_PIVOT, Condensed, Dynamics
 from mbcasadi.control.inverse_dynamics.condensed_problem import CondensedProblem
 from mbcasadi.control.inverse_dynamics.contacts.acting_actuators import owners_of_bounds
@@ -43,7 +44,6 @@ from mbcasadi.qp.quadratic_cones import in_dual_cones, warm_starts
 from mbcasadi.qp.rows import Rows
 from mbcasadi.qp.whitening import Whitened
 
-ROWS = ("C_p", "C_lam", "C_w", "C_a", "lower", "upper")
 ACTUATORS = ("gain", "bias", "act", "lower", "upper")
 OF_ACTIVATIONS = ("hold", "pid_state")
 WHITENED = ("y_0", "L_inv", "distance")
@@ -86,11 +86,6 @@ def carried_values(setup: Setup, qp: CondensedProblem, posed: Posed) -> dict[str
         **({"drag": problem.contacts.drag} if problem.contacts.sliding else {}),
     }
     return {key: ca.SX(x) if isinstance(x, ca.DM) else x for key, x in values.items()}
-
-
-def _condensed(known: Mapping[str, ca.SX]) -> Condensed:
-    """Return motion and multipliers that follow from the forces, from what is carried over."""
-    return Condensed(*(known[f"condensed.{key}"] for key in Condensed._fields))
 
 
 def _carried(setup: Setup, qp: CondensedProblem) -> list[tuple[str, dict[str, ca.SX]]]:
@@ -164,9 +159,10 @@ class FinishStage:
         else:
             passed = {"passed": self.kind.sym("passed", self.levels.layout.size)}
             end = self.levels.judged(known, passed["passed"], solver)._asdict()
-            condensed = _condensed(known)
+            condensed = carried_condensed(known)
             end["a"] = condensed.acceleration(end["p"])
-            end |= self._exceeded(self._rows(known), condensed, end["p"], end.pop("w"))
+            rows = carried_rows(self.qp.problem.rows, known)
+            end |= self._exceeded(rows, condensed, end["p"], end.pop("w"))
             outputs.append("levels")
         outputs += ["relaxed", "slack"] if self.setup.soft else []
         outputs += [signal.name for each in self.setup.bound for signal in each.outputs]
@@ -210,7 +206,7 @@ class FinishStage:
             force_weights=qp.forces.weights,
             **{key: known[f"cost.{key}"] for key in COST},
         )
-        rows, condensed = self._rows(known), _condensed(known)
+        rows, condensed = carried_rows(qp.problem.rows, known), carried_condensed(known)
         residual = residuals(
             Candidate(p, y[nu:, 0], in_dual_cones(lam_a, rows.cones), x),
             Dynamics(*(known[f"dynamics.{key}"] for key in Dynamics._fields)),
@@ -227,11 +223,6 @@ class FinishStage:
         if viability.sharing:
             exceeded["shortfall"] = viability.shortfall(qp.scales, rows.about, y[nu:, 0])
         return residual, p, condensed.acceleration(p), exceeded
-
-    def _rows(self, known: dict[str, ca.SX]) -> Rows:
-        """Return the inequalities, from the numbers that are carried over."""
-        values: dict[str, Any] = {key: known[f"rows.{key}"] for key in ROWS}
-        return replace(self.qp.problem.rows, **values)
 
     def _exceeded(self, rows: Rows, condensed: Condensed, p: ca.SX, w: ca.SX) -> dict[str, ca.SX]:
         """Return by how much soft rows exceed their bounds, and the sizes of what is in them."""

@@ -153,18 +153,18 @@ def _level_stages(
     limits: tuple[Array, Array],
 ) -> Stages:
     """Return the stages of a controller with levels, from what `make_stages` has assembled."""
-    rows = qp.problem.rows.about
-    units = unit_coordinates(setup, qp)
+    rows, units = qp.problem.rows, unit_coordinates(setup, qp)
+    levels = levels_of(setup, len(soft_rows(rows.about, setup.soft)))
     qp = replace(qp, whitened=units)
     C, lower, upper = least_distance(setup, qp)
     carried = carried_values(setup, qp, posed)
-    carried |= level_values(setup, qp, units, LeastDistance(C, lower, upper))
-    first, further = starts(arguments["z"], len(rows), setup.problems - 1, qp.problem.rows.cones)
+    carried |= level_values(setup, levels, qp, units, LeastDistance(C, lower, upper))
+    m, n = C.shape
+    first, further = starts(arguments["z"], m, len(levels), rows.cones)
     carried["level.starts"] = further
     carry, layout = pack(carried)
-    slacks, cones = len(soft_rows(rows, setup.soft)), qp.problem.rows.cones
-    judge = LevelJudge(setup, levels_of(setup, slacks), rows, cones, qp.scales, units)
-    cascade = Cascade(len(judge.levels), C.shape[1], len(rows), setup.level_damping, layout, judge)
+    judge = LevelJudge(setup, levels, rows, qp.scales, units)
+    cascade = Cascade(len(levels), n, m, setup.level_damping, layout, judge)
     problem = cascade.first(carried, first)
     outputs = problem.outputs | {"carry": carry, "passed": pack_passed(problem.passed)[0]}
     names = ["A_qp", "lba", "uba", "active0", "carry", "passed"]
@@ -177,12 +177,13 @@ def _level_stages(
         {"cse": True},
     )
     between, between_rows, last = cascade.between(problem.passed)
-    finish = FinishStage(setup, qp, layout, safe, type(carry), LastLevel(judge, last, C.shape[1]))
+    finish = FinishStage(setup, qp, layout, safe, type(carry), LastLevel(judge, last, n))
+    end = finish.function(symbols)
     return Stages(
         qp=LeastDistanceStages(
-            build, finish.function(symbols), cones=cones, between=between, between_rows=between_rows
+            build, end, cones=rows.cones, between=between, between_rows=between_rows
         ),
-        about=rows,
+        about=rows.about,
         u_min=limits[0],
         u_max=limits[1],
         nw=qp.problem.contacts.of_w.shape[1],

@@ -61,8 +61,9 @@ def law_of(options, **more):
 def in_sequence(qp, levels, price):
     """Return the weighted error of each level, one problem after the other.
 
-    A cone with a multiplier z is on the ray of (z_0, -z_1, -z_2) at every optimum of a level: for
-    the levels behind it, the directions across this ray are equalities too.
+    A cone with a multiplier z is on the ray of (z_0, -z_1, -z_2) at every optimum of a level, at
+    its apex where z is inside the cone: for the levels behind it, the directions across this ray,
+    or all three, are equalities too.
 
     Args:
         qp: the QP, whose slacks are unknowns.
@@ -90,6 +91,9 @@ def in_sequence(qp, levels, price):
         for (C, apex), force in zip(cones, z[len(ends) :].reshape(-1, 3), strict=True):
             if np.linalg.norm(force) * np.linalg.norm(C) < PRESSES * np.linalg.norm(R.T @ r):
                 left.append((C, apex))
+                continue
+            if force[0] - np.hypot(*force[1:]) > PRESSES * force[0]:
+                fixed.append(C)
                 continue
             fixed.append(np.linalg.svd([force * [1.0, -1.0, -1.0]])[2][1:] @ C)
             linear, ends = np.vstack([linear, -C[:1]]), np.append(ends, -apex[0])

@@ -179,10 +179,9 @@ def explanation(
         desired = {f"task {name}": tasks.equality(name) for name in exactly}
         excluding = excluding_limits(problem, desired)
         if levels and not excluding:
-            unmet, whole = excluded_levels(problem, tasks, levels, y, slacks), tasks.costs(y)
-            first = next((name for name in unmet if name.startswith("level 1 ")), "")
-            if first and not unmet[first]:
-                unmet[first] = tuple(f"the price of {name}" for name in solution.relaxed)
+            prices = tuple(f"the price of {name}" for name in solution.relaxed)
+            unmet = excluded_levels(problem, tasks, levels, y, (slacks, prices))
+            whole = tasks.costs(y)
         elif not excluding:
             costs, whole = limit_costs(problem, tasks, solver)
     return Explanation(
@@ -195,7 +194,7 @@ def excluded_levels(
     tasks: TaskShares,
     levels: Sequence[Sequence[str]],
     y: Array,
-    slacks: int = 0,
+    soft: tuple[int, tuple[str, ...]] = (0, ()),
 ) -> dict[str, tuple[str, ...]]:
     """Return for each level that is not met what excludes it; levels before it stay as they are.
 
@@ -204,10 +203,11 @@ def excluded_levels(
         tasks: of the controller.
         levels: names of the tasks of each level.
         y: (n,) the solution.
-        slacks: number of soft rows, which stay as the first level has them.
+        soft: number of soft rows, which stay as the first level has them, and what it pays, in
+            words.
     """
-    nu, n = problem.T.shape[1], y.size
-    of_slacks = np.eye(n)[nu : nu + slacks]
+    slacks, prices = soft
+    of_slacks = np.eye(slacks, y.size, k=problem.T.shape[1])  # the first unknowns behind p
     found: dict[str, tuple[str, ...]] = {}
     before: dict[str, tuple[Array, Array]] = {}
     for k, members in enumerate(levels):
@@ -218,8 +218,8 @@ def excluded_levels(
         if np.any(np.abs(of_y @ y - right) > MET * size.max(initial=0.0)):
             excluding = excluding_limits(problem, before | {name: (of_y, right)})
             others = tuple(other for other in excluding if other != name)
-            found[name] = others or excluding
-        if k == 0 and slacks:
+            found[name] = others or excluding or (prices if k == 0 else ())
+        if k == 0:
             of_y = np.vstack([of_y, of_slacks])
         before[f"level {k + 1}"] = of_y, of_y @ y
     return found

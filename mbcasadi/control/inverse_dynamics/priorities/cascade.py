@@ -49,9 +49,6 @@ SLACK = marked(2e-14, 1e-5)
 """Share of its value by which a hard row of a later problem is relaxed: rows that the levels before
 it have pinned would otherwise stop steps along them by rounding."""
 
-PRESSED = 1e-9
-"""Share of a level's size by which a cone presses that cuts down its optima."""
-
 FOUND = (SolverFlag.STOPPED + SolverFlag.OPTIMAL) / 2
 """The solver's flag is above this where it claims an optimum."""
 
@@ -88,10 +85,15 @@ class Cascade:
     layout: Layout
     judge: LevelJudge
 
+    @property
+    def cones(self) -> int:
+        """Number of quadratic cones, whose rows are the last."""
+        return self.judge.rows.cones
+
     def first(self, carried: Values, active0: ca.SX) -> Posed:
         """Return the problem of the first level; it starts at `ỹ = 0`."""
         kind = type(carried["level.C"])
-        rays = kind(ca.DM.zeros(self.judge.cones))
+        rays = kind(ca.DM.zeros(self.cones))
         start = {"worst": kind(ca.DM.zeros(5)), "flag": kind(1), "rays": rays}
         posed = self._level(0, carried, kind(ca.DM.zeros(self.n)), None, start, relaxed=False)
         own = {"A_qp": self._rows(carried, posed.passed), "active0": active0}
@@ -215,9 +217,9 @@ class Cascade:
         records[f"done{k}.travel"] = type(travel)(0)
         records[f"done{k}.active"] = given["active"]
         Z = point.ZQ * ca.repmat(point.free.T, point.ZQ.shape[0], 1)
-        if self.judge.cones:
+        if self.cones:
             C = with_rays(carried["level.C"], passed["rays"])
-            Z, pressed = along_rays(Z, C, given, PRESSED * size, self.judge.cones)
+            Z, pressed = along_rays(Z, C, given, size, self.cones)
             records["rays"] = ca.fmax(passed["rays"], pressed)
         if k + 1 < self.count:
             return self._level(k + 1, carried, y, Z, records, relaxed=True)
@@ -241,7 +243,7 @@ class Cascade:
         lower, upper = with_rays(carried["level.lower"], rays), carried["level.upper"]
         if relaxed:
             known = {"l": lower, "u": upper, "at": at_base, "center": at_center}
-            lower, upper = in_scalars("relax", lambda k: _relaxed(k, self.judge.cones), known)
+            lower, upper = in_scalars("relax", lambda k: _relaxed(k, self.cones), known)
         return {"lba": shift_bounds(lower, at_center), "uba": shift_bounds(upper, at_center)}
 
     def _start(self, carried: Values, k: int) -> ca.SX:

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi import linalg
-from mbcasadi.control.inverse_dynamics.condensed_dynamics import Condensed, Dynamics
+from mbcasadi.control.inverse_dynamics.carried import carried_condensed, carried_rows
+from mbcasadi.control.inverse_dynamics.condensed_dynamics import Dynamics
 from mbcasadi.control.inverse_dynamics.options import Setup
 from mbcasadi.control.inverse_dynamics.priorities.level_factor import DROPPED
 from mbcasadi.control.inverse_dynamics.priorities.levels import (
@@ -35,13 +36,11 @@ from mbcasadi.control.inverse_dynamics.weighed_forces import WeighedForces
 from mbcasadi.linalg.scalars import in_scalars
 from mbcasadi.qp.kkt_residuals import length, positive
 from mbcasadi.qp.quadratic_cones import in_dual_cones
-from mbcasadi.qp.rows import Row, Rows
+from mbcasadi.qp.rows import Rows
 from mbcasadi.qp.whitening import Whitened
 
 Array = NDArray[np.float64]
 Values = dict[str, ca.SX]
-
-ROWS = ("C_p", "C_lam", "C_w", "C_a", "lower", "upper")
 
 
 def worse(first: ca.SX, second: ca.SX) -> ca.SX:
@@ -69,16 +68,14 @@ class LevelJudge:
     Attributes:
         setup: the options.
         levels: without the regularisation.
-        about: what the hard rows are.
-        cones: number of quadratic cones, whose rows are the last.
+        rows: the hard rows, whose numbers are in the carried ones.
         scales: the units of the problem.
         units: `y = y_ref + D⁻¹ ỹ`; y_ref is in the carried numbers.
     """
 
     setup: Setup
     levels: tuple[Level, ...]
-    about: tuple[Row, ...]
-    cones: int
+    rows: Rows
     scales: ProblemScales
     units: Whitened
 
@@ -151,7 +148,7 @@ class LevelJudge:
 
     def errors(self, carried: Values, p: ca.SX, w: ca.SX) -> ca.SX:
         """Return `|J a - a_des|_W` of each level at the forces, in the tasks' own units."""
-        condensed = self._condensed(carried)
+        condensed = carried_condensed(carried)
         a, lam = condensed.acceleration(p), condensed.multipliers(p)
         misses = linalg.product(carried["cost.J"], a) + carried["cost.offset"]
         weight = carried["cost.weight"]
@@ -178,9 +175,6 @@ class LevelJudge:
         """Return a derivative by y as one by ỹ."""
         return self.units.gradient(by_y)
 
-    def _condensed(self, carried: Values) -> Condensed:
-        return Condensed(*(carried[f"condensed.{key}"] for key in Condensed._fields))
-
     def _force_terms(self, carried: Values) -> dict[str, Any]:
         return {key: carried[f"cost.{key}"] for key in ("p_ref", "of_lam", "of_w", "f_ref")}
 
@@ -205,13 +199,13 @@ class LevelJudge:
         self, carried: Values, y: ca.SX, found: Values, metric: _Metric, cost: CostAt
     ) -> ca.SX:
         p, w = self.unknowns(carried, y)
-        rows: dict[str, Any] = {key: carried[f"rows.{key}"] for key in ROWS}
+        rows = carried_rows(self.rows, carried)
         return residuals(
-            Candidate(p, w, in_dual_cones(found["lam_a"], self.cones), found["x"]),
+            Candidate(p, w, in_dual_cones(found["lam_a"], rows.cones), found["x"]),
             Dynamics(*(carried[f"dynamics.{key}"] for key in Dynamics._fields)),
-            self._condensed(carried),
+            carried_condensed(carried),
             metric,
-            Rows(**rows, about=self.about, cones=self.cones),
+            rows,
             cost,
             self.scales,
             Allowance(self.setup.rank_tol, carried["rate"], self.setup.tolerance),

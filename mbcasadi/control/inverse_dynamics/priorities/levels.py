@@ -9,6 +9,7 @@ Soft rows have their price in the first level: their slacks are unknowns w, each
 own there. So the first level trades them against its tasks, and no later level changes them.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -20,7 +21,6 @@ from mbcasadi import linalg
 from mbcasadi.control.inverse_dynamics.condensed_problem import CondensedProblem
 from mbcasadi.control.inverse_dynamics.options import Setup
 from mbcasadi.control.inverse_dynamics.scales import ForceWeights, ProblemScales
-from mbcasadi.control.limits.soft_limits import soft_rows
 from mbcasadi.linalg.scalars import in_scalars
 from mbcasadi.qp.whitening import LeastDistance, Whitened
 
@@ -114,12 +114,15 @@ def unit_coordinates(setup: Setup, qp: CondensedProblem) -> Whitened:
 
 
 def level_values(
-    setup: Setup, qp: CondensedProblem, units: Whitened, hard: LeastDistance
+    setup: Setup,
+    levels: Sequence[Level],
+    qp: CondensedProblem,
+    units: Whitened,
+    hard: LeastDistance,
 ) -> dict[str, ca.SX]:
     """Return the numbers of all levels and of the hard rows over ỹ, by name."""
     values = {"level.C": hard.A_qp, "level.lower": hard.lba, "level.upper": hard.uba}
-    slacks = len(soft_rows(qp.problem.rows.about, setup.soft))
-    for k, level in enumerate(levels_of(setup, slacks)):
+    for k, level in enumerate(levels):
         rows = level_rows(setup, qp, level, units)
         own = type(rows.weight)(0, 1) if level.is_forces else rows.weight * rows.scale**2
         values |= {
@@ -148,7 +151,7 @@ def level_rows(setup: Setup, qp: CondensedProblem, level: Level, units: Whitened
         missing = linalg.product(F[:, : p_ref.numel()], p_ref) + f - qp.forces.ref
         weight = type(f)(ca.DM(force_level_weights(setup)))
         return LevelRows(_scaled(F, scale, units), ca.densify(scale * missing), weight, scale)
-    rows, kind = list(level.rows), type(condensed.t)
+    rows = list(level.rows)
     J, offset = tasks.J[rows, :], tasks.offset[rows, 0]
     scale = ca.DM(1 / qp.scales.reach[rows])
     weight = ca.densify(type(offset)(tasks.weight)[rows, 0])
@@ -162,11 +165,10 @@ def level_rows(setup: Setup, qp: CondensedProblem, level: Level, units: Whitened
     missing = linalg.product(J, condensed.t + linalg.product(condensed.T, p_ref)) + offset
     counts = relative[: len(rows), 0] > 0
     A = ca.repmat(counts, 1, units.L_inv.shape[0]) * _scaled(of_p, scale, units)
-    b, of_slacks = scale * missing, kind(level.slacks, A.shape[1])
-    of_slacks[:, p_ref.numel() : p_ref.numel() + level.slacks] = ca.DM.eye(level.slacks)
+    of_slacks = np.eye(level.slacks, A.shape[1], k=p_ref.numel())  # the first unknowns behind p
     return LevelRows(
-        ca.densify(ca.vertcat(A, of_slacks)),
-        ca.densify(ca.vertcat(b, ca.DM.zeros(level.slacks))),
+        ca.densify(ca.vertcat(A, ca.DM(of_slacks))),
+        ca.densify(ca.vertcat(scale * missing, ca.DM.zeros(level.slacks))),
         relative,
         ca.vertcat(scale, ca.DM.ones(level.slacks)),
     )

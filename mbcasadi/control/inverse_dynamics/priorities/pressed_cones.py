@@ -22,6 +22,9 @@ from mbcasadi.qp.quadratic_cones import first_rows
 ACTIVE = 0.5
 """The first entry of an active cone is beyond this, at its apex below minus this."""
 
+PRESSED = 1e-9
+"""Share of a level's size above which a multiplier of a row of unit length is not rounding."""
+
 ON_RAY = 1e-6
 """A direction of unit length that leaves all rays by less keeps them. Rays are known to the root of
 the slack that the cascade gives to cones."""
@@ -31,7 +34,7 @@ NO_ROW = 1e-150
 
 
 def along_rays(
-    Z: ca.SX, C: ca.SX, found: dict[str, ca.SX], least: ca.SX, cones: int
+    Z: ca.SX, C: ca.SX, found: dict[str, ca.SX], size: ca.SX, cones: int
 ) -> tuple[ca.SX, ca.SX]:
     """Return the directions that keep s of each pressed cone on its ray, and which are pressed.
 
@@ -39,12 +42,12 @@ def along_rays(
         Z: (n, c) directions; those that leave a ray become zero.
         C: (m, n) rows, the last ones of cones.
         found: `active` (m,), the kind, cosine and sine for each cone, and `lam_a` (m,).
-        least: multiplier of a row of unit length that is rounding.
+        size: of the level's cost.
         cones: their number.
     """
     first = C.shape[0] - CONE_ROWS * cones
     known = {key: found[key][first:, 0] for key in ("active", "lam_a")}
-    known |= {"rows": C[first:, :], "least": least}
+    known |= {"rows": C[first:, :], "least": PRESSED * size}
     across, pressed = in_scalars("across_rays", lambda k: _across(**k), known)
     least_rest = type(C)(ca.DM.ones(across.shape[0]) * DROPPED**2)
     Q, R = orthogonal_factor(linalg.product(across, Z), least_rest)
