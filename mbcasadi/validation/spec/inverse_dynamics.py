@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import is_dataclass, replace
+from functools import lru_cache
 from typing import Annotated, Any, NamedTuple
 
 import casadi as ca
@@ -115,7 +116,7 @@ class Touch(NamedTuple):
                 f"contact {frame!r}: normal = {options['normal']}; expected none, as a contact of "
                 "the geometry has the normal of its plane"
             )
-        found = contacts_of(system, q=q0)
+        found = _geometry(system, tuple(q0))
         names = [*dict.fromkeys([*map(_pair, found), *(contact.name for contact in found)])]
         assert system.tree is not None  # `contacts_of` requires one
         require_contact_name(system.tree, frame, names)
@@ -125,6 +126,12 @@ class Touch(NamedTuple):
             for contact in found
             if frame in (contact.name, _pair(contact))
         ]
+
+
+@lru_cache(maxsize=1)
+def _geometry(system: System, q0: tuple[float, ...]) -> Sequence[GeometryContact]:
+    """Return the contacts of a model, which all contacts of a file are among."""
+    return contacts_of(system, q=q0)
 
 
 def _pair(contact: GeometryContact) -> str:

@@ -135,8 +135,9 @@ def levels_of(law, qp, q, v, ref):
     tasks, found = task_numbers(law, q, v, ref), []
     for members in LEVELS:
         J, rhs, weight = (np.concatenate(x) for x in zip(*(tasks[m] for m in members), strict=True))
-        A = np.sqrt(weight)[:, None] * np.hstack([J @ qp.T, np.zeros((len(J), len(qp.g)))])
-        found.append((A[:, : len(qp.g)], np.sqrt(weight) * (rhs - J @ qp.t)))
+        of_slacks = np.zeros((len(J), len(qp.g) - qp.T.shape[1]))
+        A = np.sqrt(weight)[:, None] * np.hstack([J @ qp.T, of_slacks])
+        found.append((A, np.sqrt(weight) * (rhs - J @ qp.t)))
     return found
 
 

@@ -219,7 +219,8 @@ class Cascade:
         Z = point.ZQ * ca.repmat(point.free.T, point.ZQ.shape[0], 1)
         if self.cones:
             C = with_rays(carried["level.C"], passed["rays"])
-            Z, pressed = along_rays(Z, C, given, size, self.cones)
+            inside = linalg.product(C, y) - with_rays(carried["level.lower"], passed["rays"])
+            Z, pressed = along_rays(Z, C, given | {"inside": inside}, size, self.cones)
             records["rays"] = ca.fmax(passed["rays"], pressed)
         if k + 1 < self.count:
             return self._level(k + 1, carried, y, Z, records, relaxed=True)

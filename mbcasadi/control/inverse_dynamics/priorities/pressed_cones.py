@@ -41,12 +41,13 @@ def along_rays(
     Args:
         Z: (n, c) directions; those that leave a ray become zero.
         C: (m, n) rows, the last ones of cones.
-        found: `active` (m,), the kind, cosine and sine for each cone, and `lam_a` (m,).
+        found: `active` (m,), the kind of each cone first, `lam_a` (m,), and the rows' values less
+            their lower bounds, `inside` (m,).
         size: of the level's cost.
         cones: their number.
     """
     first = C.shape[0] - CONE_ROWS * cones
-    known = {key: found[key][first:, 0] for key in ("active", "lam_a")}
+    known = {key: found[key][first:, 0] for key in ("active", "lam_a", "inside")}
     known |= {"rows": C[first:, :], "least": PRESSED * size}
     across, pressed = in_scalars("across_rays", lambda k: _across(**k), known)
     least_rest = type(C)(ca.DM.ones(across.shape[0]) * DROPPED**2)
@@ -74,14 +75,20 @@ def with_rays(rows: ca.SX, rays: ca.SX) -> ca.SX:
     return ca.densify(rows * ca.repmat(1 - across, 1, rows.shape[1]))
 
 
-def _across(rows: ca.SX, active: ca.SX, lam_a: ca.SX, least: ca.SX) -> list[ca.SX]:
-    """Return rows of length one or less that no step along the rays changes; which are pressed."""
+def _across(rows: ca.SX, active: ca.SX, lam_a: ca.SX, inside: ca.SX, least: ca.SX) -> list[ca.SX]:
+    """Return rows of length one or less that no step along the rays changes; which are pressed.
+
+    Force and multiplier are on opposite sides of a cone's axis: the direction of a ray is that of
+    both, each counted by its size, since the smaller one is known worse.
+    """
     parts, pressed = [], []
     for i in first_rows(rows.shape[0], rows.shape[0] // CONE_ROWS):
         s_0, s_1, s_2 = (rows[i + k, :] for k in range(CONE_ROWS))
-        kind, cosine, sine = (active[i + k, 0] for k in range(CONE_ROWS))
-        radial = cosine * s_1 + sine * s_2
         size = ca.sqrt(sum(ca.sumsqr(each) for each in (s_0, s_1, s_2)) + NO_ROW)
+        kind = active[i, 0]
+        across = inside[i + 1 : i + CONE_ROWS, 0] / size + size * lam_a[i + 1 : i + CONE_ROWS, 0]
+        cosine, sine = ca.vertsplit(across / ca.sqrt(ca.sumsqr(across) + NO_ROW))
+        radial = cosine * s_1 + sine * s_2
         presses = ca.logic_and(-lam_a[i, 0] * size > least, ca.fabs(kind) > ACTIVE)
         at_apex = ca.logic_and(presses, kind < -ACTIVE)
         parts += [presses * (cosine * s_2 - sine * s_1) / size, presses * (s_0 - radial) / size]

@@ -1,0 +1,29 @@
+"""Rays of pressed cones whose force or whose multiplier is too small to have a direction."""
+
+import casadi as ca
+import numpy as np
+import pytest
+
+from mbcasadi.control.inverse_dynamics.priorities.pressed_cones import along_rays
+
+RAY = np.array([1.0, np.cos(0.7), np.sin(0.7)])
+WRONG = np.array([1.0, np.cos(0.701), np.sin(0.701)])  # 1 mrad beside it
+OPPOSITE = np.array([-1.0, 1.0, 1.0])  # a multiplier, from the force that it presses on
+
+
+@pytest.mark.parametrize(
+    ("force", "multiplier"), [(1e-6 * WRONG, 10 * RAY), (10 * RAY, 1e-6 * WRONG)]
+)
+@pytest.mark.parametrize("length", [1e-3, 1.0, 1e3])
+def test_rays_are_those_of_the_larger_one(force, multiplier, length):
+    C = ca.SX(length * np.eye(3))
+    found = {
+        "active": ca.SX([1.0, *WRONG[1:]]),
+        "lam_a": ca.SX(OPPOSITE * multiplier / length),
+        "inside": ca.SX(length * force),
+    }
+    Z, pressed = along_rays(ca.SX.eye(3), C, found, ca.SX(1.0), 1)
+    assert float(ca.evalf(pressed)) == 1
+    lengths, directions = np.linalg.svd(ca.evalf(Z).full().T)[1:]
+    assert np.allclose(lengths, [1, 0, 0], atol=1e-12)
+    assert np.abs(np.cross(directions[0], RAY)).max() <= 1e-6
