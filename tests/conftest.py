@@ -17,8 +17,8 @@ own in `tests/validation/campaigns` only.
 runs the tests that are marked `long` too, and all cases of tests with the mark `every(n)`, of which
 the first and every n-th after it run otherwise. A test that is named runs whatever its mark. `long`
 are closed loops, whole programs and pages whose parts have tests of their own, and tests of more
-than a second that reach hardly a line of the package which shorter ones do not reach (coverage with
-a context for each test shows it). What stays is one
+than a second whose lines of the package shorter ones reach too, by coverage with a context for each
+test where it was measured, by their subject elsewhere. What stays is one
 case of each independent reference (MuJoCo, a closed form, another formulation, a published number)
 of a feature, and of each kind of mechanism: singular, redundant, underactuated, on a floating base.
 Take n coprime to the inner dimension of a grid: then all values of each parameter still appear.
@@ -149,6 +149,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = kept
     limited = math.isfinite(config.getoption("budget"))
     items.sort(key=lambda item: (item.path.parent.name in LONG) == limited)
+
+
+@pytest.fixture
+def is_thorough(request: pytest.FixtureRequest) -> bool:
+    """Whether samples have the size of the figures that are promised: with `--all`."""
+    return bool(request.config.getoption("--all"))
 
 
 @pytest.fixture(scope="module", autouse=True)

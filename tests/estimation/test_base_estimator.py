@@ -15,7 +15,7 @@ from mbcasadi.errors import ProblemError, UnknownNameError
 from mbcasadi.estimation import Encoders, Estimator, Footing, Imu, base_estimator, encoder_noise
 
 FEET = ["FL", "FR", "RL", "RR"]
-RUNS, DT = 40, 0.005
+DT = 0.005
 POINTS = Footing(rolling=1e-9, rest=1.0)  # the drawn feet are points, and slip at rest too
 CALIBRATED = Imu("trunk", gyro_bias=1e-3, accelerometer_bias=0.01)
 
@@ -66,27 +66,27 @@ def errors(z, walk, run):
 
 
 def test_errors_are_as_large_as_the_covariance_says_and_false_alarms_as_rare_as_asked(
-    robot, tmp_path
+    robot, tmp_path, is_thorough
 ):
-    alarm = 1e-2
+    alarm, runs = 1e-2, 100 if is_thorough else 40
     footing = Footing(rolling=1e-9, rest=1.0, false_alarm=alarm)
     own = made(robot, footing=footing)
     encoders = Encoders(rate_noise=0.02)
-    tick = mb.export_c(own.function, tmp_path / "c").load(flags=("-O0",)).map(RUNS)
+    tick = mb.export_c(own.function, tmp_path / "c").load(flags=("-O0",)).map(runs)
     walk = drawn_walk(
-        robot.system, FEET, robot.q0, CALIBRATED, encoders, footing, runs=RUNS, dt=DT, seed=4
+        robot.system, FEET, robot.q0, CALIBRATED, encoders, footing, runs=runs, dt=DT, seed=4
     )
-    z, rejected, stood = np.tile(own.z0[:, None], (1, RUNS)), 0, 0
+    z, rejected, stood = np.tile(own.z0[:, None], (1, runs)), 0, 0
     for k in range(1, 401):  # feet lift from the 200th on
         y, on = walk.step()
-        mask = np.tile(on[:, None].astype(float), (1, RUNS))
-        out = tick(y.T, np.ones((13, RUNS)), mask, np.full((1, RUNS), DT), z)
+        mask = np.tile(on[:, None].astype(float), (1, runs))
+        out = tick(y.T, np.ones((13, runs)), mask, np.full((1, runs), DT), z)
         z, residual = np.array(out[2]), np.array(out[6])
         assert not np.array(out[4]).any()
         most = np.sqrt(chi2.isf(alarm / 2, 3))
         rejected, stood = rejected + (residual > most).sum(), stood + (residual > 0).sum()
         if k in (100, 250, 400):
-            pairs = [errors(z[:, run], walk, run) for run in range(RUNS)]
+            pairs = [errors(z[:, run], walk, run) for run in range(runs)]
             nees = sum(e @ np.linalg.solve(P, e) for e, P in pairs)
             size = sum(e.size for e, _ in pairs)
             low, high = chi2.ppf([0.005, 0.995], size)
@@ -175,11 +175,11 @@ def test_a_slip_of_20_mm_in_50_ms_is_rejected(robot, estimator, compiled):
     assert max(speeds[100:]) < 0.02, f"velocity wrong by {max(speeds[100:]):.3f} m/s"
 
 
-def test_hostile_ticks_leave_it_finite_and_it_recovers(robot, estimator, compiled):
+def test_hostile_ticks_leave_it_finite_and_it_recovers(robot, estimator, compiled, is_thorough):
     rng = np.random.default_rng(8)
     y0 = np.concatenate([[0, 0, 0, 0, 0, 9.81], robot.q0[7:], np.zeros(12)])
     z = estimator.z0
-    for k in range(6000):
+    for k in range(20_000 if is_thorough else 6000):
         y, mask, valid = y0.copy(), np.ones(4), np.ones(13)
         dt = DT
         match rng.integers(8):

@@ -121,10 +121,10 @@ def hostile(rng, k, y, u, size):
 
 @pytest.mark.parametrize("real", ["double", "float"])
 @pytest.mark.every(2)
-def test_hostile_ticks_leave_a_sound_filter_that_recovers(filter_, in_c, real):
+def test_hostile_ticks_leave_a_sound_filter_that_recovers(filter_, in_c, real, is_thorough):
     call, world, rng, z = in_c[real], World(1), np.random.default_rng(2), filter_.z0
     statuses = set()
-    for k in range(4000):
+    for k in range(10_000 if is_thorough else 4000):
         y, u = world.tick(k)
         if k % 2000 < 1000:
             y, valid, u, dt, broken = hostile(rng, k, y, u, len(z))

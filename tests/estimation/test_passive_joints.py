@@ -15,7 +15,7 @@ from mbcasadi.errors import ProblemError, UnknownNameError
 from mbcasadi.estimation import Encoders, Fix, Footing, Imu, PassiveJoint, base_estimator
 
 FEET = ["FL", "FR", "RL", "RR"]
-RUNS, DT, NOISE = 25, 0.005, 1.1e-4
+DT, NOISE = 0.005, 1.1e-4
 POINTS = Footing(rolling=1e-9, rest=1.0)  # the drawn feet are points, and slip at rest too
 CALIBRATED = Imu("trunk", gyro_bias=1e-3, accelerometer_bias=0.01)
 SPRINGS = (PassiveJoint("FL_shank", 5e-3, 8.0, 0.0), PassiveJoint("RR_shank", 3e-3, 15.0, 0.0))
@@ -63,29 +63,30 @@ def rotor_of(calf):
     return (np.sqrt(GEAR**2 + 4 * BENT * calf) - GEAR) / (2 * BENT)
 
 
-def test_springs_and_base_are_as_wrong_as_their_covariance_says(robot):
+def test_springs_and_base_are_as_wrong_as_their_covariance_says(robot, is_thorough):
+    runs = 40 if is_thorough else 25
     own = robot.estimator(footing=Footing(rolling=1e-9, rest=1.0, false_alarm=1e-2))
-    tick = own.function.map(RUNS)
+    tick = own.function.map(runs)
     springs = {robot.at(s.joint): s for s in SPRINGS}
     read = [robot.at(s.name) for s in own.sensors if s.kind == "position"]
     walk = drawn_walk(
         robot.system, FEET, robot.q0, CALIBRATED, Encoders(noise=NOISE, rate_noise=0.02), POINTS,
-        runs=RUNS, dt=DT, seed=4, springs=springs,
+        runs=runs, dt=DT, seed=4, springs=springs,
     )  # fmt: skip
     walk.legs.remove(robot.at("rotor"))
-    z, kept = np.tile(own.z0[:, None], (1, RUNS)), [3, 4, 6, 7, 8, 12, 13, 14, 15]
+    z, kept = np.tile(own.z0[:, None], (1, runs)), [3, 4, 6, 7, 8, 12, 13, 14, 15]
     for k in range(1, 301):
         y, on = walk.step()
-        seen = rotor_of(walk.joints[:, robot.at("FR_calf")]) + NOISE * walk.rng.normal(size=RUNS)
+        seen = rotor_of(walk.joints[:, robot.at("FR_calf")]) + NOISE * walk.rng.normal(size=runs)
         y[:, 6 + robot.at("rotor")] = seen
-        y = np.hstack([y[:, :6], y[:, 6:][:, read], np.zeros((RUNS, len(read)))])
-        mask = np.tile(on[:, None].astype(float), (1, RUNS))
-        out = tick(y.T, np.ones((1 + len(read), RUNS)), mask, np.full((1, RUNS), DT), z)
+        y = np.hstack([y[:, :6], y[:, 6:][:, read], np.zeros((runs, len(read)))])
+        mask = np.tile(on[:, None].astype(float), (1, runs))
+        out = tick(y.T, np.ones((1 + len(read), runs)), mask, np.full((1, runs), DT), z)
         q, v, z, P = (np.array(out[i]) for i in (0, 1, 2, 3))
         assert not np.array(out[4]).any()
         if k in (100, 200, 300):
-            P, nees = P.reshape(16, RUNS, 16).swapaxes(0, 1), 0.0
-            for run in range(RUNS):
+            P, nees = P.reshape(16, runs, 16).swapaxes(0, 1), 0.0
+            for run in range(runs):
                 R = Rotation.from_quat(q[3:7, run], scalar_first=True).as_matrix()
                 e = np.concatenate([
                     np.zeros(3), Rotation.from_matrix(walk.R[run].T @ R).as_rotvec(),
@@ -94,8 +95,8 @@ def test_springs_and_base_are_as_wrong_as_their_covariance_says(robot):
                     v[[6 + k for k in springs], run] - walk.bending[run, :, 1],
                 ])  # fmt: skip
                 nees += e[kept] @ np.linalg.solve(P[run][np.ix_(kept, kept)], e[kept])
-            low, high = chi2.ppf([0.005, 0.995], len(kept) * RUNS)
-            assert low < nees < high, f"tick {k}: NEES {nees / len(kept) / RUNS:.3f} of 1"
+            low, high = chi2.ppf([0.005, 0.995], len(kept) * runs)
+            assert low < nees < high, f"tick {k}: NEES {nees / len(kept) / runs:.3f} of 1"
 
 
 def test_followers_close_the_loops_and_move_with_them(robot):

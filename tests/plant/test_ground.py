@@ -64,3 +64,12 @@ def test_a_model_without_names_is_read_by_both_sides_and_files_say_what_is_wrong
     for wrong in ({"slope": 2.0}, {"friction": 0.0}, {"friction": np.nan}, {"slope": np.nan}):
         with pytest.raises(ProblemError, match=next(iter(wrong))):
             Ground(**wrong)
+
+
+def test_shapes_without_names_keep_their_numbers_unless_another_has_that_name():
+    shapes = '<geom size=".1"/><geom size=".1"/><geom name="geom0" size=".2"/>'
+    body = f'<body name="ball" pos="0 0 .1"><freejoint/>{shapes}</body>'
+    xml = f"<mujoco><worldbody>{body}</worldbody></mujoco>"
+    model = with_ground(xml, Ground(feet=("geom0", "geom1"))).compile()
+    found = {model.geom(i).name: model.geom_size[i, 0] for i in range(model.ngeom)}
+    assert (found["geom0"], found["geom1"], found[""]) == (0.2, 0.1, 0.1)
