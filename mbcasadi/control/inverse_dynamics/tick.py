@@ -164,7 +164,8 @@ def _level_stages(
     carried["level.starts"] = further
     carry, layout = pack(carried)
     judge = LevelJudge(setup, levels, rows, qp.scales, units)
-    cascade = Cascade(len(levels), n, m, setup.level_damping, layout, judge)
+    has_soles = any(len(group.members) > 1 for group in setup.contact_groups)
+    cascade = Cascade(len(levels), n, m, setup.level_damping, layout, judge, has_soles)
     problem = cascade.first(carried, first)
     outputs = problem.outputs | {"carry": carry, "passed": pack_passed(problem.passed)[0]}
     names = ["A_qp", "lba", "uba", "active0", "carry", "passed"]

@@ -13,8 +13,8 @@ and the C leaves the others out. The last problem is the regularisation, `½ |�
 all levels have left free.
 
 The hard rows of every problem but the first are relaxed to what the solution before it meets, so
-no later problem is infeasible, not even by rounding. What quadratic cones leave to later levels is
-in `pressed_cones.py`.
+no later problem is infeasible, not even by rounding. What rows and quadratic cones that a level
+presses against leave to later levels is in `pressed_rows.py` and `pressed_cones.py`.
 
 Source: A. Escande, N. Mansard, P.-B. Wieber, Hierarchical quadratic programming, Int. J. Robotics
 Research 33 (2014), for the levels; R. T. Rockafellar, Monotone operators and the proximal point
@@ -30,7 +30,8 @@ from mbcasadi import linalg
 from mbcasadi.control.inverse_dynamics.priorities.judge import LevelJudge, worse
 from mbcasadi.control.inverse_dynamics.priorities.level_factor import factor_level
 from mbcasadi.control.inverse_dynamics.priorities.point import LevelPoint
-from mbcasadi.control.inverse_dynamics.priorities.pressed_cones import along_rays, with_rays
+from mbcasadi.control.inverse_dynamics.priorities.pressed_cones import along_rays
+from mbcasadi.control.inverse_dynamics.priorities.pressed_rows import hold_pressed, without
 from mbcasadi.control.tick.columns import Layout, matrix_symbols, pack, unpack
 from mbcasadi.description.qp_stages import CONE_ROWS, SolverFlag
 from mbcasadi.description.tolerance import marked
@@ -76,6 +77,8 @@ class Cascade:
         damping: θ of `level_factor.py`.
         layout: of the carried numbers.
         judge: of the levels' solutions.
+        has_soles: whether several contacts are points of one body, whose rows nearly depend on each
+            other.
     """
 
     count: int
@@ -84,6 +87,7 @@ class Cascade:
     damping: float
     layout: Layout
     judge: LevelJudge
+    has_soles: bool
 
     @property
     def cones(self) -> int:
@@ -93,8 +97,8 @@ class Cascade:
     def first(self, carried: Values, active0: ca.SX) -> Posed:
         """Return the problem of the first level; it starts at `ỹ = 0`."""
         kind = type(carried["level.C"])
-        rays = kind(ca.DM.zeros(self.cones))
-        start = {"worst": kind(ca.DM.zeros(5)), "flag": kind(1), "rays": rays}
+        gone = kind(ca.DM.zeros(self.m if self.has_soles or self.cones else 0))
+        start = {"worst": kind(ca.DM.zeros(5)), "flag": kind(1), "gone": gone}
         posed = self._level(0, carried, kind(ca.DM.zeros(self.n)), None, start, relaxed=False)
         own = {"A_qp": self._rows(carried, posed.passed), "active0": active0}
         return Posed(posed.outputs | own, posed.passed)
@@ -128,7 +132,7 @@ class Cascade:
 
     def _rows(self, carried: Values, passed: Values) -> ca.SX:
         """Return the hard rows over the unknown of a problem, that of the regularisation last."""
-        C = with_rays(carried["level.C"], passed["rays"])
+        C = without(carried["level.C"], passed["gone"])
         if "Z" in passed:
             Z = passed["Z"]
             c = Z.shape[0]
@@ -183,7 +187,7 @@ class Cascade:
             start=level.s_0,
             travel=length(level.s_0),
         )
-        outputs = self._bounds(carried, point.base, point.center, records["rays"], relaxed=relaxed)
+        outputs = self._bounds(carried, point.base, point.center, records["gone"], relaxed=relaxed)
         outputs["active0"] = self._start(carried, k)
         return Posed(outputs, records | point._asdict())
 
@@ -196,7 +200,7 @@ class Cascade:
             center=point.moved(x, share=point.unseen),
             travel=point.travel + point.step_length(x),
         )
-        outputs = self._bounds(carried, point.base, point.center, passed["rays"], relaxed=True)
+        outputs = self._bounds(carried, point.base, point.center, passed["gone"], relaxed=True)
         outputs["active0"] = given["active"]
         flag = {"flag": ca.fmin(passed["flag"], given["flag"])} if k == 0 else {}
         return Posed(outputs, passed | point._asdict() | flag)
@@ -206,7 +210,7 @@ class Cascade:
         point = LevelPoint(*(passed[key] for key in LevelPoint._fields))
         found = given["flag"] > FOUND
         y = ca.if_else(found, point.moved(given["x"]), point.base)
-        given = given | {"lam_a": with_rays(given["lam_a"], passed["rays"])}
+        given = given | {"lam_a": without(given["lam_a"], passed["gone"])}
         residual, size = self.judge.level(k, carried, point, y, given)
         records = {key: value for key, value in passed.items() if key not in LevelPoint._fields}
         records["worst"] = worse(passed["worst"], residual)
@@ -217,11 +221,15 @@ class Cascade:
         records[f"done{k}.travel"] = type(travel)(0)
         records[f"done{k}.active"] = given["active"]
         Z = point.ZQ * ca.repmat(point.free.T, point.ZQ.shape[0], 1)
+        C, gone = carried["level.C"], passed["gone"]
+        if self.has_soles:
+            Z, gone = hold_pressed(Z, C, given["lam_a"], size, gone, self.cones)
         if self.cones:
-            C = with_rays(carried["level.C"], passed["rays"])
-            inside = linalg.product(C, y) - with_rays(carried["level.lower"], passed["rays"])
-            Z, pressed = along_rays(Z, C, given | {"inside": inside}, size, self.cones)
-            records["rays"] = ca.fmax(passed["rays"], pressed)
+            C = without(C, passed["gone"])
+            inside = linalg.product(C, y) - without(carried["level.lower"], passed["gone"])
+            Z, across = along_rays(Z, C, given | {"inside": inside}, size, self.cones)
+            gone = ca.fmax(gone, across)
+        records["gone"] = gone
         if k + 1 < self.count:
             return self._level(k + 1, carried, y, Z, records, relaxed=True)
         return self._last(carried, y, Z, records)
@@ -231,17 +239,17 @@ class Cascade:
         c = Z.shape[0]
         zeta = -linalg.product(Z.T, base[:c, 0])
         center = ca.vertcat(base[:c, 0] + linalg.product(Z, zeta), ca.DM.zeros(base.numel() - c))
-        outputs = self._bounds(carried, base, center, records["rays"], relaxed=True)
+        outputs = self._bounds(carried, base, center, records["gone"], relaxed=True)
         outputs["active0"] = self._start(carried, self.count)
         return Posed(outputs, records | {"base": base, "center": center, "Z": Z, "zeta": zeta})
 
     def _bounds(
-        self, carried: Values, base: ca.SX, center: ca.SX, rays: ca.SX, *, relaxed: bool
+        self, carried: Values, base: ca.SX, center: ca.SX, gone: ca.SX, *, relaxed: bool
     ) -> Values:
         """Return the bounds of the hard rows from the center, met by the base where relaxed."""
         at = (linalg.product(carried["level.C"], y) for y in (base, center))
-        at_base, at_center = (with_rays(each, rays) for each in at)
-        lower, upper = with_rays(carried["level.lower"], rays), carried["level.upper"]
+        at_base, at_center = (without(each, gone) for each in at)
+        lower, upper = (without(carried[f"level.{key}"], gone) for key in ("lower", "upper"))
         if relaxed:
             known = {"l": lower, "u": upper, "at": at_base, "center": at_center}
             lower, upper = in_scalars("relax", lambda k: _relaxed(k, self.cones), known)

@@ -7,7 +7,7 @@ import casadi as ca
 
 from mbcasadi.control.inverse_dynamics.priorities.cascade import solved_point
 from mbcasadi.control.inverse_dynamics.priorities.judge import LevelJudge
-from mbcasadi.control.inverse_dynamics.priorities.pressed_cones import with_rays
+from mbcasadi.control.inverse_dynamics.priorities.pressed_rows import without
 from mbcasadi.control.tick.columns import Layout, matrix_symbols, unpack
 
 Values = dict[str, ca.SX]
@@ -53,7 +53,7 @@ class LastLevel:
             found: `x`, `lam_a` and `active` of the solver.
         """
         passed = unpack(self.layout, column)
-        found = found | {"lam_a": with_rays(found["lam_a"], passed["rays"])}
+        found = found | {"lam_a": without(found["lam_a"], passed["gone"])}
         y, zeta = solved_point(passed, found["x"])
         p, w = self.judge.unknowns(carried, y)
         actives = [passed[f"done{k}.active"] for k in range(len(self.judge.levels))]

@@ -36,7 +36,9 @@ NO_ROW = 1e-150
 def along_rays(
     Z: ca.SX, C: ca.SX, found: dict[str, ca.SX], size: ca.SX, cones: int
 ) -> tuple[ca.SX, ca.SX]:
-    """Return the directions that keep s of each pressed cone on its ray, and which are pressed.
+    """Return the directions that keep s of each pressed cone on its ray, and which rows are gone.
+
+    A cone on its ray has `0 <= s_0` alone: its rows across the ray are rounding.
 
     Args:
         Z: (n, c) directions; those that leave a ray become zero.
@@ -55,24 +57,9 @@ def along_rays(
     (left,) = in_scalars("left_by_cones", lambda k: [_left(k["R"])], {"R": R})
     rest = type(Z)(ca.DM.ones(Z.shape[1] - left.numel()))
     kept = ca.repmat(ca.vertcat(left, rest).T, Z.shape[0], 1)
-    return linalg.product(Z, Q) * kept, pressed
-
-
-def with_rays(rows: ca.SX, rays: ca.SX) -> ca.SX:
-    """Return values or rows (m, .) in which a cone on its ray has `0 <= s_0` alone.
-
-    Across the ray it has no rows that are more than rounding.
-
-    Args:
-        rows: the last ones of cones.
-        rays: (cones,) which are on a ray.
-    """
-    m, cones = rows.shape[0], rays.numel()
-    if not cones:
-        return rows
-    spread = np.kron(np.eye(cones), [[0.0], [1.0], [1.0]])
-    across = ca.vertcat(ca.DM.zeros(m - CONE_ROWS * cones), ca.mtimes(ca.DM(spread), rays))
-    return ca.densify(rows * ca.repmat(1 - across, 1, rows.shape[1]))
+    spread = ca.DM(np.kron(np.eye(cones), [[0.0], [1.0], [1.0]]))
+    rows_across = ca.vertcat(ca.DM.zeros(first), ca.mtimes(spread, pressed))
+    return linalg.product(Z, Q) * kept, rows_across
 
 
 def _across(rows: ca.SX, active: ca.SX, lam_a: ca.SX, inside: ca.SX, least: ca.SX) -> list[ca.SX]:
