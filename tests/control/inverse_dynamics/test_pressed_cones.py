@@ -22,8 +22,10 @@ def test_rays_are_those_of_the_larger_one(force, multiplier, length):
         "lam_a": ca.SX(OPPOSITE * multiplier / length),
         "inside": ca.SX(length * force),
     }
-    Z, across = along_rays(ca.SX.eye(3), C, found, ca.SX(1.0), 1)
+    Z, across, onto = along_rays(ca.SX.eye(3), C, found, ca.SX(1.0), 1)
     assert list(ca.evalf(across).full().ravel()) == [0, 1, 1]
     lengths, directions = np.linalg.svd(ca.evalf(Z).full().T)[1:]
     assert np.allclose(lengths, [1, 0, 0], atol=1e-12)
     assert np.abs(np.cross(directions[0], RAY)).max() <= 1e-6
+    moved = force + ca.evalf(onto).full().ravel()
+    assert np.abs(np.cross(moved, RAY)).max() <= 1e-6 * np.linalg.norm(moved), "beside the ray"

@@ -227,8 +227,8 @@ class Cascade:
         if self.cones:
             C = without(C, passed["gone"])
             inside = linalg.product(C, y) - without(carried["level.lower"], passed["gone"])
-            Z, across = along_rays(Z, C, given | {"inside": inside}, size, self.cones)
-            gone = ca.fmax(gone, across)
+            Z, across, onto = along_rays(Z, C, given | {"inside": inside}, size, self.cones)
+            gone, y = ca.fmax(gone, across), y + onto
         records["gone"] = gone
         if k + 1 < self.count:
             return self._level(k + 1, carried, y, Z, records, relaxed=True)

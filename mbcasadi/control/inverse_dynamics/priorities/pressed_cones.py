@@ -35,10 +35,12 @@ NO_ROW = 1e-150
 
 def along_rays(
     Z: ca.SX, C: ca.SX, found: dict[str, ca.SX], size: ca.SX, cones: int
-) -> tuple[ca.SX, ca.SX]:
+) -> tuple[ca.SX, ca.SX, ca.SX]:
     """Return the directions that keep s of each pressed cone on its ray, and which rows are gone.
 
-    A cone on its ray has `0 <= s_0` alone: its rows across the ray are rounding.
+    A cone on its ray has `0 <= s_0` alone: its rows across the ray are rounding. The third value is
+    the step (n,) onto the rays: a cone that is met to the solver's tolerance may be beside its ray
+    by more than it holds.
 
     Args:
         Z: (n, c) directions; those that leave a ray become zero.
@@ -51,7 +53,7 @@ def along_rays(
     first = C.shape[0] - CONE_ROWS * cones
     known = {key: found[key][first:, 0] for key in ("active", "lam_a", "inside")}
     known |= {"rows": C[first:, :], "least": PRESSED * size}
-    across, pressed = in_scalars("across_rays", lambda k: _across(**k), known)
+    across, beside, pressed = in_scalars("across_rays", lambda k: _across(**k), known)
     least_rest = type(C)(ca.DM.ones(across.shape[0]) * DROPPED**2)
     Q, R = orthogonal_factor(linalg.product(across, Z), least_rest)
     (left,) = in_scalars("left_by_cones", lambda k: [_left(k["R"])], {"R": R})
@@ -59,16 +61,19 @@ def along_rays(
     kept = ca.repmat(ca.vertcat(left, rest).T, Z.shape[0], 1)
     spread = ca.DM(np.kron(np.eye(cones), [[0.0], [1.0], [1.0]]))
     rows_across = ca.vertcat(ca.DM.zeros(first), ca.mtimes(spread, pressed))
-    return linalg.product(Z, Q) * kept, rows_across
+    ZQ = linalg.product(Z, Q)
+    return ZQ * kept, rows_across, linalg.product(ZQ[:, : left.numel()], _onto(R, left, beside))
 
 
 def _across(rows: ca.SX, active: ca.SX, lam_a: ca.SX, inside: ca.SX, least: ca.SX) -> list[ca.SX]:
-    """Return rows of length one or less that no step along the rays changes; which are pressed.
+    """Return rows that no step along the rays changes, their values, and which cones are pressed.
+
+    The rows have a length of one or less, their values are zero on the rays.
 
     Force and multiplier are on opposite sides of a cone's axis: the direction of a ray is that of
     both, each counted by its size, since the smaller one is known worse.
     """
-    parts, pressed = [], []
+    parts, beside, pressed = [], [], []
     for i in first_rows(rows.shape[0], rows.shape[0] // CONE_ROWS):
         s_0, s_1, s_2 = (rows[i + k, :] for k in range(CONE_ROWS))
         size = ca.sqrt(sum(ca.sumsqr(each) for each in (s_0, s_1, s_2)) + NO_ROW)
@@ -80,8 +85,11 @@ def _across(rows: ca.SX, active: ca.SX, lam_a: ca.SX, inside: ca.SX, least: ca.S
         at_apex = ca.logic_and(presses, kind < -ACTIVE)
         parts += [presses * (cosine * s_2 - sine * s_1) / size, presses * (s_0 - radial) / size]
         parts.append(at_apex * (s_0 + radial) / size)
+        height, along = inside[i, 0], cosine * inside[i + 1, 0] + sine * inside[i + 2, 0]
+        beside.append(presses * (cosine * inside[i + 2, 0] - sine * inside[i + 1, 0]) / size)
+        beside += [presses * (height - along) / size, at_apex * (height + along) / size]
         pressed.append(presses)
-    return [ca.densify(ca.vertcat(*parts)), ca.vertcat(*pressed)]
+    return [ca.densify(ca.vertcat(*parts)), ca.vertcat(*beside), ca.vertcat(*pressed)]
 
 
 def _left(R: ca.SX) -> ca.SX:
@@ -89,3 +97,10 @@ def _left(R: ca.SX) -> ca.SX:
     R = ca.densify(R)
     pivots = [ca.mmax(ca.fabs(R[j, :])) for j in range(R.shape[0])]
     return ca.vertcat(*(pivot <= ON_RAY for pivot in pivots))
+
+
+def _onto(R: ca.SX, left: ca.SX, beside: ca.SX) -> ca.SX:
+    """Return the step along the first directions (k,) that brings the rows' values to zero."""
+    taken = R * ca.repmat(1 - left, 1, R.shape[1])
+    L_inv = linalg.inverse_factor(ca.densify(linalg.product(taken, taken.T) + ca.diag(left)))
+    return -linalg.product(L_inv, linalg.product(L_inv.T, linalg.product(taken, beside)))
