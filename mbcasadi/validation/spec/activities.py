@@ -1,6 +1,6 @@
 """What `init` lets a robot do, from holding its pose to walking, driving and grasping."""
 
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, get_args
 
@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from mbcasadi.anatomy import RobotDescription
 from mbcasadi.errors import ProblemError
-from mbcasadi.system import GeometryContact
 from mbcasadi.validation.spec.motion_options import MotionOptions
 
 Array = NDArray[np.float64]
@@ -145,19 +144,6 @@ class Walk:
     begins: float
     offsets: tuple[float, ...]
     command: tuple[str, str, str]
-
-
-def contacts_of_plan(
-    feet: Iterable[GeometryContact], round_geoms: Container[str]
-) -> Iterator[FootContact]:
-    """Yield the contacts of a plan: the middle of round shapes, which roll; corners of others."""
-    seen = set[str]()
-    for each in feet:
-        kind: Literal["geom", "contact"] = "geom" if each.geom2 in round_geoms else "contact"
-        frame = each.geom2 if kind == "geom" else each.name
-        if frame not in seen:
-            seen.add(frame)
-            yield FootContact(frame, kind, float(each.friction[0]), each.geom2)
 
 
 def walk_of(

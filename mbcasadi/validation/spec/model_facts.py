@@ -17,12 +17,12 @@ from mbcasadi.validation.spec.activities import (
     WALKS,
     Activity,
     Walk,
-    contacts_of_plan,
     walk_of,
 )
 from mbcasadi.validation.spec.driving import drive_of, wheels_on_plane
 from mbcasadi.validation.spec.lifting import balance_of
 from mbcasadi.validation.spec.motion_options import MotionOptions
+from mbcasadi.validation.spec.plan_feet import contacts_of_plan
 from mbcasadi.validation.spec.proposal import Proposal, gains_for
 from mbcasadi.validation.spec.springs import HeldSprings, springs_to_hold
 from mbcasadi.validation.spec.start import (
@@ -66,7 +66,7 @@ def facts_of(
     authored = np.array(tree.q0 if keyframe is None else tree.keyframes[keyframe], dtype=float)
     upright = authored
     if any(tree.gravity):
-        upright = standing_pose(system, robot, authored, can_squat=activity == "squat")
+        upright = standing_pose(system, robot, authored, can_squat=activity in ("squat", "walk"))
     q0 = within_ranges(system, plant, upright)
     if activity in ("stand", *ON_FEET) and not any(tree.gravity):
         raise ProblemError(
@@ -165,7 +165,8 @@ def _walk(
     assert system.tree is not None
     rolling = {geom.name for geom in system.tree.geoms if geom.kind in ROUND}
     rotation = np.array(system.frame(robot.base_body, "body").pose(q)[1])
-    return walk_of(robot, [*contacts_of_plan(feet, rolling)], rotation, plant.timestep, motion)
+    contacts = contacts_of_plan(system, feet, rolling, q)
+    return walk_of(robot, contacts, rotation, plant.timestep, motion)
 
 
 def _loose(robot: RobotDescription) -> tuple[str, ...]:

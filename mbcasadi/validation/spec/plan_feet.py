@@ -1,0 +1,66 @@
+"""The contacts of a plan's feet: as few points as the shapes of a foot span."""
+
+from collections.abc import Container, Iterable, Iterator, Sequence
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mbcasadi.system import GeometryContact, System
+from mbcasadi.validation.spec.activities import FootContact
+
+Array = NDArray[np.float64]
+LINE = 0.05
+"""Width of a foot, of its length, below which its points are on a line."""
+
+
+def contacts_of_plan(
+    system: System, feet: Iterable[GeometryContact], round_geoms: Container[str], q: Array
+) -> list[FootContact]:
+    """Return the contacts of a plan: the middle of round shapes, which roll; corners of others.
+
+    Of the points of a body those that others span are left out, seen from above: on a line between
+    two, or inside. They would only add rows, and a leg of five joints can not keep three points of
+    an arched foot on the ground.
+
+    Args:
+        system: that stands.
+        feet: its contacts with the ground.
+        round_geoms: names of the shapes that roll.
+        q: (nq,) pose.
+    """
+    bodies: dict[int, list[tuple[FootContact, Array]]] = {}
+    for foot, place, body in _points(system, feet, round_geoms, q):
+        bodies.setdefault(body, []).append((foot, place))
+    return [own[i][0] for own in bodies.values() for i in corners([place for _, place in own])]
+
+
+def corners(places: Sequence[Array]) -> list[int]:
+    """Return which of these places (2,) the others do not span, in their order."""
+    from scipy.spatial import ConvexHull
+
+    if len(places) <= 2:
+        return [*range(len(places))]
+    points = np.array(places) - np.mean(places, axis=0)
+    _, (length, width), axes = np.linalg.svd(points, full_matrices=False)
+    if width <= LINE * length:
+        along = points @ axes[0]
+        return sorted({int(np.argmin(along)), int(np.argmax(along))})
+    return sorted(int(i) for i in ConvexHull(points).vertices)
+
+
+def _points(
+    system: System, feet: Iterable[GeometryContact], round_geoms: Container[str], q: Array
+) -> Iterator[tuple[FootContact, Array, int]]:
+    """Yield each contact once, with its place (2,) from above and its rigid body."""
+    seen = set[str]()
+    for each in feet:
+        kind: Literal["geom", "contact"] = "geom" if each.geom2 in round_geoms else "contact"
+        frame = each.geom2 if kind == "geom" else each.name
+        if frame in seen:
+            continue
+        seen.add(frame)
+        place = system.frame(frame, "geom").pose(q)[0] if kind == "geom" else each.gap(q)[1]
+        body = each.tree.bodies[each.geoms[1].body].weld_root
+        foot = FootContact(frame, kind, float(each.friction[0]), each.geom2)
+        yield foot, np.array(place, dtype=float).ravel()[:2], body
