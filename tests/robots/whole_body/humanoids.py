@@ -77,7 +77,8 @@ class Still(Task):
 def over_left_foot(robot: Walker) -> tuple[Still, mpc.Gait]:
     """Return a stand on the left foot, and the gait whose right foot swings for long.
 
-    The base leans over the middle of the foot, as static balance with little torque has it.
+    Before the foot lifts the base leans over the middle of the other one, as static balance with
+    little torque has it.
     """
     feet = contact_groups_of(robot.system, robot.feet)
     places = [foot.frame.pose(robot.q0)[0].full().ravel() for foot in feet]
@@ -86,7 +87,8 @@ def over_left_foot(robot: Walker) -> tuple[Still, mpc.Gait]:
     offsets = tuple(
         0.0 if i in feet[left].members else duty - LIFT / FOREVER for i in range(len(robot.feet))
     )
-    rest, over = static_balance(robot, (left,), near=NEAR, inner=MIDDLE), (0.0,) * 6
+    rest = static_balance(robot, (left,), near=NEAR, inner=MIDDLE, shifted=True)
+    over = (0.0,) * 6
     if rest is not None:
         turn = attitude(rest.q) * attitude(robot.q0).inv()
         over = (*rest.q[:3] - robot.q0[:3], *turn.as_rotvec())
