@@ -65,3 +65,11 @@ def test_feet_of_one_point_have_no_row():
     ocp, *_ = problem(MODEL, [f"foot_{leg}" for leg in LEGS], apart=True)
     plain, *_ = problem(MODEL, [f"foot_{leg}" for leg in LEGS], apart=False)
     assert ocp.path.size1_out(0) == plain.path.size1_out(0)
+
+
+def test_plans_of_a_gait_on_soles_have_the_row():
+    system = mb.read_mjcf(SOLES.replace(' gravity="0 0 0"', ""))
+    feet = [mb.Contact(f"{leg}{k}", friction=0.6) for leg in LEGS for k in (0, 1)]
+    gait = mpc.Gait(0.4, 0.6, (0.0, 0.0, 0.5, 0.5), start=0.1)
+    whole = mpc.whole_body_mpc(system, 3, 0.02, feet, gait=gait, q0=np.array(system.tree.q0))
+    assert "distance of left0 and right0" in " ".join(whole.plan.ocp.labels["path"])
