@@ -37,9 +37,6 @@ LANDING_PRICE = 2.0
 """Price of a landing at a distance from the ground by the height of the base, or at a speed by
 √(g · height of the base)."""
 
-APART_PRICE = 10.0
-"""Price of soles that are nearer to each other than they should be, by the height of the base."""
-
 JOINT_PRICE = 100.0
 """Price per second of a joint that is beyond its range, 1/rad."""
 
