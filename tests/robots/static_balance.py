@@ -3,11 +3,11 @@
     min s + w |r|   over q, p, F, lam, r:
     |c h(q) - f_passive(q) - B p - Aᵀ lam - Σ Jᵀ F - c m g r| ≤ dry friction,   |p| ≤ s p_max,
 
-feet that stand flat where they were with F in their cones, joints and servo targets in their
-ranges, other feet clear of the ground; c says how much heavier the robot is than its model. With
-r = 0 the ranges let it rest; otherwise, with a large w, |r| is how far its centre of mass stays
-beside its feet. Where s > 1, or r is not zero, at the best pose that several starts find, actuators
-or ranges exclude the task.
+feet that stand flat where they were with F in their cones, the centre of pressure of each within
+some share of its sole; joints and servo targets in their ranges, other feet clear of the ground; c
+says how much heavier the robot is than its model. With r = 0 the ranges let it rest; otherwise,
+with a large w, |r| is how far its centre of mass stays beside its feet. Where s > 1, or r is not
+zero, at the best pose that several starts find, actuators or ranges exclude the task.
 """
 
 from collections.abc import Sequence
@@ -27,6 +27,7 @@ from robots.ground import Array
 from robots.whole_body.trials import Walker
 
 GIVES = 1e-3  # m and rad, of feet that stand: two flat ones may hold a direction twice
+STILL = 0.01  # rad, of joints that hardly move, whose couplings may not hold in the first pose
 CLEAR = 0.03  # m, of a foot that does not stand
 APART = 0.8  # of the distance between the feet across, that a foot in the air keeps
 MISSING = 100.0  # 1/m, cost beside that of the torques
@@ -64,6 +65,8 @@ def static_balance(
     heavier: float = 1.1,
     lower: float = 0.0,
     near: float = 1e-3,
+    inner: float = 1.0,
+    shifted: bool = False,
 ) -> Balance | None:
     """Return the rest that takes the least share of the torques, or None where none was found.
 
@@ -73,6 +76,9 @@ def static_balance(
         heavier: mass over that of the model.
         lower: by which the base is lower than in the first pose, at least, m.
         near: cost of a motion from the first pose, 1/rad², beside that of the torques.
+        inner: share of a sole, about its middle, in which the centre of pressure is.
+        shifted: whether the pose is the first one with its base shifted: joints beside the legs
+            are where they were, and the other feet too, without a load.
     """
     system, rng = robot.system, np.random.default_rng(0)
     feet = contact_groups_of(system, robot.feet)
@@ -82,8 +88,13 @@ def static_balance(
     lam, s, r = ca.SX.sym("lam", system.nc), ca.SX.sym("s"), ca.SX.sym("r", 2)
     q, rows = ca.SX(system.integrate(robot.q0, move)), _Rows([], [], [])
     _add_balance(rows, robot, on, (q, p, lam, forces, r), heavier)
+    for foot, F in zip(on, ca.horzsplit(forces, _ends(on)), strict=True):
+        least = (1 - inner) / len(foot.members) * ca.sum2(F[2, :])
+        rows.add(F[2, :] - least, 0.0, np.inf)
     _add_ranges(rows, robot, (q, p, s))
-    _add_feet(rows, robot, feet, stands, q)
+    _add_feet(rows, robot, feet, range(len(feet)) if shifted else stands, q)
+    if shifted:
+        rows.add(move[_beside_legs(robot)], -STILL, STILL)
     rows.add(q[2] - (robot.q0[2] - lower), -np.inf, 0.0 if lower else np.inf)
     beside = ca.SX.sym("beside", 2)
     rows.add(beside - r, 0.0, np.inf)
@@ -103,6 +114,20 @@ def static_balance(
         if solver.stats()["success"] and float(answer["f"]) < least:
             best, least = _balance(robot, values), float(answer["f"])
     return best
+
+
+def _beside_legs(robot: Walker) -> list[int]:
+    """Return the coordinates, beside the base's, that move no foot."""
+    of_feet = [robot.system.frame(foot.frame, foot.kind) for foot in robot.feet]
+    moves = np.vstack([frame.jacobian(robot.q0).full() for frame in of_feet])
+    still: list[int] = np.flatnonzero(~moves.any(axis=0)).tolist()
+    return still
+
+
+def _ends(on: Sequence[ContactGroup]) -> list[int]:
+    """Return where the forces of each foot begin and end."""
+    ends: list[int] = np.cumsum([0, *(len(foot.members) for foot in on)]).tolist()
+    return ends
 
 
 def _balance(robot: Walker, values: Array) -> Balance:

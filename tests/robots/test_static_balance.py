@@ -33,9 +33,12 @@ def stiff_biped(half):
     return Walker(spec, system, np.array([0, 0, 0.5, 1, 0, 0, 0, 0, 0]), feet, 4.0)
 
 
-@pytest.mark.parametrize(("half", "missing"), [(0.02, 0.08), (0.05, 0.05), (0.15, 0.0)])
-def test_what_is_missing_is_how_far_the_centre_of_mass_is_beside_the_sole(half, missing):
-    balance = static_balance(stiff_biped(half), (0,))
+@pytest.mark.parametrize(
+    ("half", "inner", "missing"),
+    [(0.02, 1.0, 0.08), (0.05, 1.0, 0.05), (0.15, 1.0, 0.0), (0.15, 1 / 3, 0.05)],
+)
+def test_what_is_missing_is_how_far_the_centre_of_mass_is_beside_the_sole(half, inner, missing):
+    balance = static_balance(stiff_biped(half), (0,), inner=inner)
     assert balance.missing == pytest.approx(missing, abs=2e-3)
 
 

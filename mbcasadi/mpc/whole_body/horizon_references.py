@@ -25,6 +25,7 @@ from mbcasadi.mpc.legged.planner_equations import goal_near, is_measured
 from mbcasadi.mpc.legged.standing_feet import lift_places
 from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
 from mbcasadi.mpc.ocp.stage import DISTURBANCE
+from mbcasadi.mpc.whole_body.base_shift import shifted_pose
 from mbcasadi.mpc.whole_body.felt_contacts import FeltContacts
 from mbcasadi.mpc.whole_body.gait_samples import gait_samples
 from mbcasadi.mpc.whole_body.sample_references import Base, SampleReferences
@@ -168,6 +169,8 @@ class HorizonReferences(SampleReferences):
         return known.next(self.standing, self.gait, at, speeds)
 
     def _base(self, inputs: Mapping[str, ca.SX], lifts: ca.SX, walk: Walk) -> Base:
+        from scipy.spatial.transform import Rotation
+
         heights = lifts[2, :].T
         joint, remembered = trunk_joint(self.system), self._kept(inputs["z"]).goal
         place, R = self.base_pose(inputs["q"])
@@ -184,7 +187,11 @@ class HorizonReferences(SampleReferences):
         desired, spin = walks * inputs["command"][:2], walks * inputs["command"][2]
         if self.uneven:
             heights = self._given_heights(inputs)
-        return Base(place, velocity[:2], yaw, goal, desired, spin, heights, shift)
+        pose = ca.SX(ca.DM(self.q0))
+        if self.shift:
+            heading = self.ground @ Rotation.from_euler("z", self.stance[2]).as_matrix()
+            pose = shifted_pose(self.system, self.contacts, self.q0, heading, shift)
+        return Base(place, velocity[:2], yaw, goal, desired, spin, heights, shift, pose)
 
     def _given_heights(self, inputs: Mapping[str, ca.SX]) -> ca.SX:
         """Return the heights (nc,) of the ground on which feet land by the command, m."""

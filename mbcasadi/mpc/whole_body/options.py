@@ -41,7 +41,7 @@ class WholeBodyOptions:
             default that of `stepping`.
         shift: the command ends with a shift of the base over its feet along and across its heading
             and over the ground, m, and its turn about these, rad: (6,). It leans over a foot, or
-            squats; joints follow as feet that stand let them, to first order.
+            squats; joints follow, within their ranges, so that feet stay where they are.
         end: what the end of a plan costs: "weights", those of the cost, or "regulator", what the
             regulator would still cost from there by the periodic Riccati equation of the gait, or
             of the stance. `WholeBodyMPC.end` says which, or why there is none and no such cost.

@@ -25,7 +25,6 @@ from mbcasadi.mpc.legged.planner_references import product
 from mbcasadi.mpc.ocp.problem import LANDING, STEP, OptimalControlProblem
 from mbcasadi.mpc.ocp.stage import DISTURBANCE
 from mbcasadi.mpc.ocp.stage_tuning import TUNING
-from mbcasadi.mpc.whole_body.base_shift import motion_by_shift
 from mbcasadi.mpc.whole_body.contact_mask import mask_of_contacts
 from mbcasadi.mpc.whole_body.felt_contacts import LANDS, Felt, FeltContacts
 from mbcasadi.mpc.whole_body.foot_clearance import apart
@@ -38,7 +37,8 @@ class Base(NamedTuple):
 
     `goal` is (x, y, yaw); `desired` (2,) and `spin` are the command; `heights` (nc,) are those on
     which the feet land: given ones, or those at which they stood last. `shift` (6,) is where the
-    base is to be beside `place` and `goal`, and how it is to be turned, m and rad.
+    base is to be beside `place` and `goal`, and how it is to be turned, m and rad; `pose` (nq,) is
+    q0 with that shift.
     """
 
     place: ca.SX
@@ -49,6 +49,7 @@ class Base(NamedTuple):
     spin: ca.SX
     heights: ca.SX
     shift: ca.SX
+    pose: ca.SX
 
 
 class SampleReferences(StanceGeometry):
@@ -174,10 +175,7 @@ class SampleReferences(StanceGeometry):
         """
         joint, (_, origin, yaw0) = trunk_joint(self.system), self.stance
         place, dof = joint.qpos, joint.dof
-        q, v = ca.SX(ca.DM(self.q0)), ca.SX.zeros(self.system.nv)
-        if self.shift:
-            follows = motion_by_shift(self.system, self.q0, self.ground, yaw0)
-            q = ca.SX(self.system.integrate(q, ca.DM(follows) @ base.shift))
+        q, v = ca.SX(base.pose), ca.SX.zeros(self.system.nv)
         over_feet = float(origin[2] - self.stance[0][2].mean())
         height = ca.sum1(base.heights) / base.heights.numel() + over_feet + rise[0]
         centre = ca.vertcat(goal[:2] + rotate_about_vertical(goal[2], base.shift[:2]), height)

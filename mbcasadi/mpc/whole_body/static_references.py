@@ -9,7 +9,8 @@ whatever rows hold them. Where the setpoint is q0 turned about the normal of the
     g = g_n + cos ψ g_c + sin ψ g_s - Tᵀ d
 
 in coordinates turned back by T, with a force d that the model lacks. On level ground g_c and g_s
-are zero.
+are zero. A setpoint with a shift of its base has other joints, and g is evaluated there: with the
+load of q0 instead, a base that is to be over one foot would be pulled back to the middle.
 """
 
 from collections.abc import Sequence
@@ -47,11 +48,17 @@ class _Pose(NamedTuple):
 
 
 def static_references(
-    system: System, contacts: Sequence[Contact], q0: Array, normal: Array, period: float
+    system: System,
+    contacts: Sequence[Contact],
+    q0: Array,
+    normal: Array,
+    period: float,
+    *,
+    shift: bool = False,
 ) -> ca.Function:
     """Return (q, mask, disturbance) → (forces, controls) of the actuators, (nu,) each.
 
-    The setpoint q is q0, moved and turned about the normal.
+    The setpoint q is q0, moved and turned about the normal; with a shift it is any pose.
 
     Args:
         system: with its contacts as rows; activations settle within a period.
@@ -59,44 +66,71 @@ def static_references(
         q0: (nq,) pose in which it stands.
         normal: (3,) of the ground.
         period: s.
+        shift: whether the base of the setpoint is shifted over its feet.
+    """
+    q, mask = ca.SX.sym("q", system.nq), ca.SX.sym("mask", system.nc)
+    d = ca.SX.sym("disturbance", system.nv)
+    equations = _rest_fun(system, contacts, period)
+    here = _Pose(*(x.full() for x in equations(q0)))
+    if shift:
+        load, M, B, G, _, bias = equations(q)
+        load = ca.SX(load) - d
+    else:
+        load = _turned_load(system, equations, (q, q0), normal, d)
+        M, B, G, bias = *(_constant(x) for x in (here.M, here.B, here.G)), ca.SX(ca.DM(here.bias))
+    inverse = np.asarray(np.linalg.inv(here.M), dtype=float)
+    p = static_forces(
+        load,
+        M,
+        B,
+        ca.diag(_on(system, contacts, mask)) @ G,
+        _seen(here.G, inverse),
+        _seen(here.B.T, inverse),
+        falls=True,
+    )
+    gain = here.gain.ravel()
+    per_force = np.divide(1.0, gain, out=np.zeros_like(gain), where=gain != 0)
+    u = ca.DM(per_force) * (p - bias)
+    outputs = [ca.densify(p), ca.densify(u)]
+    inputs = {"q": q, "mask": mask, DISTURBANCE: d}
+    names = ["forces", "controls"]
+    return ca.Function("static", [*inputs.values()], outputs, [*inputs], names, {"cse": True})
+
+
+def _turned_load(
+    system: System,
+    equations: ca.Function,
+    poses: tuple[ca.SX, Array],
+    normal: Array,
+    d: ca.SX,
+) -> ca.SX:
+    """Return the load (nv, 1) at q0 turned about the normal, in coordinates turned back.
+
+    Args:
+        system: the robot.
+        equations: from `_rest_fun`.
+        poses: the setpoint, and q0.
+        normal: (3,) of the ground.
+        d: (nv,) force that the model lacks.
     """
     from scipy.spatial.transform import Rotation
 
-    joint, nv = trunk_joint(system), system.nv
+    (q, q0), joint = poses, trunk_joint(system)
     dof, place = joint.dof, joint.qpos + 3
-    equations = _rest_fun(system, contacts, period)
     angles = (0.0, np.pi / 2, np.pi)
-    at = [_Pose(*(x.full() for x in equations(_turned(system, q0, normal, a)))) for a in angles]
+    loads = [equations(_turned(system, q0, normal, angle))[0].full() for angle in angles]
     ahead, side, back = (
-        _linear_turned(pose.load, dof, Rotation.from_rotvec(-angle * normal).as_matrix())
-        for angle, pose in zip(angles, at, strict=True)
+        _linear_turned(load, dof, Rotation.from_rotvec(-angle * normal).as_matrix())
+        for angle, load in zip(angles, loads, strict=True)
     )
-    middle, here = (ahead + back) / 2, at[0]
-    q, mask = ca.SX.sym("q", system.nq), ca.SX.sym("mask", system.nc)
-    d = ca.SX.sym("disturbance", nv)
+    middle = (ahead + back) / 2
     c, s = _turn(q[place : place + 4], q0[place : place + 4], normal)
     load = _constant(middle) + c * _constant((ahead - back) / 2) + s * _constant(side - middle)
     own, n = d[dof : dof + 3], ca.DM(normal)
     along, across = n * ca.dot(n, own), ca.cross(n, own)
     load -= d
     load[dof : dof + 3] += own - (along + c * (own - along) - s * across)
-    inverse = np.asarray(np.linalg.inv(here.M), dtype=float)
-    p = static_forces(
-        load,
-        _constant(here.M),
-        _constant(here.B),
-        ca.diag(_on(system, contacts, mask)) @ _constant(here.G),
-        _seen(here.G, inverse),
-        _seen(here.B.T, inverse),
-        falls=True,
-    )
-    gain, bias = here.gain.ravel(), here.bias.ravel()
-    per_force = np.divide(1.0, gain, out=np.zeros_like(gain), where=gain != 0)
-    u = ca.DM(per_force) * (p - ca.DM(bias))
-    outputs = [ca.densify(p), ca.densify(u)]
-    inputs = {"q": q, "mask": mask, DISTURBANCE: d}
-    names = ["forces", "controls"]
-    return ca.Function("static", [*inputs.values()], outputs, [*inputs], names, {"cse": True})
+    return load
 
 
 def with_static_references(ocp: OptimalControlProblem, static: ca.Function, ref: ca.MX) -> ca.MX:

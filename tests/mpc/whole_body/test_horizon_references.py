@@ -18,10 +18,10 @@ STILL = np.zeros(18)
 STEPPING = mpc.SwingParameters(height=0.05, feedback=0.1, reach=10.0, max_drift=10.0)
 
 
-def walker(normal=(0.0, 0.0, 1.0), gait=GAIT):
+def walker(normal=(0.0, 0.0, 1.0), gait=GAIT, compiler=""):
     """Return references, the pose, and slices of p at a sample, on a ground of some tilt."""
     turn = Rotation.align_vectors([normal], [[0, 0, 1]])[0]
-    system = mb.read_mjcf(small_walker())
+    system = mb.read_mjcf(small_walker().replace("<option", f"{compiler}<option", 1))
     q0 = standing_pose(system)
     q0[:3] = turn.apply(q0[:3])
     q0[3:7] = turn.as_quat(scalar_first=True)

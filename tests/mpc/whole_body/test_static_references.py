@@ -8,6 +8,8 @@ from scipy.spatial.transform import Rotation
 from support.small_walker import LEGS, small_walker, standing_pose
 
 import mbcasadi as mb
+from mbcasadi import mpc
+from mbcasadi.control.tasks.reference import slot_slices
 from mbcasadi.mpc.whole_body.static_references import static_references
 
 G = 9.81
@@ -18,7 +20,7 @@ SERVOS = MOTORS.replace("<motor joint", '<position kp="200" kv="4" joint').repla
 )
 
 
-def walker(text, normal=(0.0, 0.0, 1.0)):
+def walker(text, normal=(0.0, 0.0, 1.0), shift=False):
     """Return the walker with its feet as rows, its pose, the normal, and the references."""
     turn = Rotation.align_vectors([normal], [[0, 0, 1]])[0]
     system, unit = mb.read_mjcf(text), np.array(normal) / np.linalg.norm(normal)
@@ -26,7 +28,7 @@ def walker(text, normal=(0.0, 0.0, 1.0)):
     q0[:3], q0[3:7] = turn.apply(q0[:3]), turn.as_quat(scalar_first=True)
     feet = [mb.Contact(name, friction=0.6, normal=tuple(normal)) for name in LEGS]
     touching = mb.with_contacts(system, feet, q0).with_mask()
-    return touching, q0, unit, static_references(touching, feet, q0, unit, 0.02)
+    return touching, q0, unit, static_references(touching, feet, q0, unit, 0.02, shift=shift)
 
 
 def turned(q0, normal, angle):
@@ -66,6 +68,35 @@ def test_a_robot_that_stands_with_these_controls_stays(text, normal):
             _, u = static(q, mask, d)
             a = acceleration(system, q, u, mask, d)
             assert np.abs(a).max() < 2e-3 * G, (off, angle)
+
+
+@pytest.mark.parametrize("text", [MOTORS, SERVOS], ids=["motors", "servos"])
+def test_a_robot_with_its_base_shifted_stays_with_the_controls_of_its_own_pose(text):
+    """With those of q0 it does not."""
+    system, q0, unit, static = walker(text, SLOPE, shift=True)
+    of_q0, d = walker(text, SLOPE)[3], np.linspace(-1, 1, 18)
+    on = np.ones(system.nc)
+    np.testing.assert_allclose(static(q0, on, d)[0], of_q0(q0, on, d)[0], atol=1e-6)
+    q = turned(q0, unit, 0.8)
+    q[7:] += 0.2 * np.cos(np.arange(12))
+    for references, least, most in ((static, 0.0, 2e-3 * G), (of_q0, 0.02 * G, np.inf)):
+        u = references(q, on, d)[1]
+        assert least <= np.abs(acceleration(system, q, u, on, d)).max() < most
+
+
+def test_plans_have_the_controls_of_their_shifted_setpoint():
+    system, still = mb.read_mjcf(MOTORS), np.zeros(18)
+    q0, feet = standing_pose(system), [mb.Contact(name, friction=0.6) for name in LEGS]
+    options = mpc.WholeBodyOptions(shift=True)
+    whole = mpc.whole_body_mpc(system, 3, 0.02, feet, q0=q0, options=options)
+    command = [0, 0, 0, 0.03, -0.02, -0.02, 0.05, 0.0, 0.1]
+    ref = whole.references(q0, still, command, still, whole.u0, 0.0, 0.0, whole.z0)[2]
+    p, places = ref.full().reshape(4, -1)[2], slot_slices(whole.plan.ocp.slots)
+    q, u = p[places["setpoint.q"]], p[places["setpoint.u"]]
+    assert np.abs(q - q0).max() > 0.03
+    touching = mb.with_contacts(system, feet, q0).with_mask()
+    a = acceleration(touching, q, u, np.ones(touching.nc), still)
+    assert np.abs(a).max() < 2e-3 * G
 
 
 def test_forces_are_those_of_the_controls():

@@ -40,8 +40,8 @@ OVER, LIFT, STANDS = (0.5, 2.5), 3.0, 30.0  # s: the base goes over a foot, the 
 RISEN = 9.0  # s, when it is well off the ground
 FLIGHT, FOREVER = 40.0, 200.0  # s, of its swing, and from one to the next
 SHIFT = mpc.WholeBodyOptions(shift=True)
-LEANING = ("t1",)  # whose hip does not carry an upright body on one foot
-NEAR = 2.0  # 1/rad², of a pose that leans, beside the share of the torques
+NEAR = 2.0  # 1/rad², of a pose on one foot, beside the share of the torques
+MIDDLE = 0.25  # share of a sole about its middle, over which this pose is
 DEEP, RATE, BEGINS = 0.1, 0.4, 0.5  # m, Hz, s, of a squat
 
 
@@ -74,26 +74,24 @@ class Still(Task):
         return np.array([0.0, 0.0, 0.0, *shift - [0, 0, self.deep * wave, 0, 0, 0]])
 
 
-def over_left_foot(robot: Walker, *, leans: bool) -> tuple[Still, mpc.Gait]:
+def over_left_foot(robot: Walker) -> tuple[Still, mpc.Gait]:
     """Return a stand on the left foot, and the gait whose right foot swings for long.
 
-    The base goes upright over the foot, or `leans` as static balance with less torque has it.
+    Before the foot lifts the base leans over the middle of the other one, as static balance with
+    little torque has it.
     """
     feet = contact_groups_of(robot.system, robot.feet)
     places = [foot.frame.pose(robot.q0)[0].full().ravel() for foot in feet]
     left = int(np.argmax([place[1] for place in places]))
-    middle = np.mean(places, axis=0)
     duty = 1 - FLIGHT / FOREVER
     offsets = tuple(
         0.0 if i in feet[left].members else duty - LIFT / FOREVER for i in range(len(robot.feet))
     )
-    over = (0.0, places[left][1] - middle[1], 0.0, 0.0, 0.0, 0.0)
-    rest = static_balance(robot, (left,), near=NEAR) if leans else None
+    rest = static_balance(robot, (left,), near=NEAR, inner=MIDDLE, shifted=True)
+    over = (0.0,) * 6
     if rest is not None:
-        over = (
-            *rest.q[:3] - robot.q0[:3],
-            *(attitude(rest.q) * attitude(robot.q0).inv()).as_rotvec(),
-        )
+        turn = attitude(rest.q) * attitude(robot.q0).inv()
+        over = (*rest.q[:3] - robot.q0[:3], *turn.as_rotvec())
     return Still("one foot", 0.0, STANDS, stands=(left,), over=over), mpc.Gait(
         FOREVER, duty, offsets
     )
@@ -136,7 +134,7 @@ def humanoid_rows(key: str, only: str, sensed: bool = False) -> Iterator[str]:
     walks = [WALKS]
     for side, push in SIDES.items():
         walks.append(Task(f"walk, pushed from {side} by 0.5 N s/kg", 0.5, 8.0, **push))
-    still, lifts = over_left_foot(robot, leans=key in LEANING)
+    still, lifts = over_left_foot(robot)
     squat = Still("squat", 0.0, STANDS, deep=DEEP)
     chosen = list[tuple[str, Task, mpc.Gait | None, mpc.WholeBodyOptions]]()
     for tasks, gait, options in (
