@@ -6,7 +6,9 @@ The velocity of a landmark y, by the IMU, the joints and what a ball rolls by,
 
 is no more than that of a foot which creeps, and the estimate's own errors,
 
-    |u| <= u_most + 3 √(tr P_ν + tr J Σ Jᵀ),     Σ = Cov(q̇).
+    |u| <= u_most + 3 √(tr P_ν + tr J Σ Jᵀ + tr [y]× P_β [y]×ᵀ)
+
+with Σ of the rates of joints and P_β of the bias of the gyroscope.
 
 The noise of a touch-down is wide, so that innovations do not tell a foot that falls for 50 ms from
 one that settles; its speed does. A foot that moves has not landed: its landmark stays set to where
@@ -21,7 +23,7 @@ from collections.abc import Sequence
 import casadi as ca
 
 from mbcasadi.estimation.base_design import BaseDesign
-from mbcasadi.estimation.invariant import NU, Mean
+from mbcasadi.estimation.invariant import BETA_G, NU, Mean
 from mbcasadi.estimation.landmarks import Sight
 
 LATE = 0.1
@@ -57,8 +59,9 @@ def moving(
         if mark.rolls:
             turn = mean.R @ (rate + s.J[3:, :] @ joint_rates)
             u -= ca.cross(turn, ca.DM(mark.radius * mark.normal))
-        by_passive = s.J[:3, m:]
+        arm, by_passive = ca.skew(s.place), s.J[:3, m:]
         variance = ca.trace(P[NU, NU]) + ca.sumsqr(s.J[:3, :m]) * design.rate_noise**2
+        variance += ca.trace(arm @ P[BETA_G, BETA_G] @ arm.T)
         variance += ca.trace(by_passive @ P[layout.bending, layout.bending] @ by_passive.T)
         most = design.footing.largest_speed + DEVIATIONS * ca.sqrt(variance)
         found.append(ca.sumsqr(u) > most**2)
