@@ -75,7 +75,8 @@ def base_estimator(
       range counts as not valid.
     - `valid`: for the IMU, each joint and each fix, above one half for valid. A fix that has no
       sample in a tick is not valid.
-    - `mask`: for each contact, probability that it stands; above one half it does.
+    - `mask`: for each contact, probability that it stands; above one half it does, unless it
+      moves: see `Footing`.
     - `age`: s, of the samples of fixes that may be late; see `late_samples`.
     - `q`, `v`: in MuJoCo's order; joints as measured, others by the loops and the passive joints.
     - `covariance`: (12 + 2k, 12 + 2k) of the base's position (m, world), rotation (rad, base axes),

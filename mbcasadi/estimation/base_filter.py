@@ -23,6 +23,7 @@ from mbcasadi.estimation.fix_update import (
     knows,
     update_by_fix,
 )
+from mbcasadi.estimation.foot_speeds import LATE, moving, standing_times
 from mbcasadi.estimation.invariant import (
     Densities,
     Layout,
@@ -108,7 +109,11 @@ def estimate(design: BaseDesign, at: Measurements, before: dict[str, ca.SX]) -> 
     moved, P = _predicted(design, at, sights, shares, before)
     smooth = design.kinematics(at.smooth)[1] if layout.passive else sights
     seen = [design.seen(s, k, moved, smooth[k]) for k, s in enumerate(sights)]
-    stood = [ca.logic_and(s > 0, o) for s, o in zip(ca.vertsplit(before["stood"]), on, strict=True)]
+    times = ca.vertsplit(before["stood"])
+    rates = ca.vertcat(at.joints.rate, at.passive[len(layout.passive) :])
+    moves = moving(design, (moved, P), sights, at.imu.rate - moved.b_g, rates)
+    claimed = [ca.logic_and(s > 0, o) for s, o in zip(times, on, strict=True)]
+    stood = [ca.logic_and(c, ca.logic_not(m)) for c, m in zip(claimed, moves, strict=True)]
     update = update_by_landmarks(
         layout, moved, P, seen, design.feet(sights), stood, design.split(before["mean"]),
         design.footing.false_alarm,
@@ -119,15 +124,13 @@ def estimate(design: BaseDesign, at: Measurements, before: dict[str, ca.SX]) -> 
     P = P * (within @ within.T)
     mean, P, fixed = _fixed(design, at, (mean, P), before)
     any_used = ca.sum1(ca.vertcat(*update.used)) > 0
-    failing = ca.logic_and(ca.sum1(ca.vertcat(*stood)) > 0, ca.logic_not(any_used))
+    overdue = [ca.logic_and(s < -LATE, o) for s, o in zip(times, on, strict=True)]
+    failing = ca.logic_and(ca.sum1(ca.vertcat(*claimed, *overdue)) > 0, ca.logic_not(any_used))
     doubt = ca.if_else(any_used, 0, ca.fmin(before["doubt"] + dt * failing, 1e3))
     placed = [own.used for fix, own in zip(design.fixes, fixed, strict=True) if fix.seen[2]]
     bounding = ca.sum1(ca.vertcat(any_used, *placed)) > 0
     lost = ca.if_else(bounding, 0, ca.fmin(before["lost"] + dt, 1e3))
-    stands = [
-        ca.if_else(o, ca.fmin(s + dt, 1e3), 0)
-        for s, o in zip(ca.vertsplit(before["stood"]), on, strict=True)
-    ]
+    stands = standing_times(before["stood"], on, moves, design.footing.settling, dt)
     return Outcome(_limited(mean), P, update, stands, lost, doubt, fixed)
 
 
@@ -226,7 +229,7 @@ def _densities(
     )
     covariances = []
     for k, landmark in enumerate(design.layout.landmarks):
-        fresh = ca.exp(-before["stood"][k] / footing.settling)
+        fresh = ca.exp(-ca.fmax(before["stood"][k], 0) / footing.settling)
         growth = (1 + (footing.landing - 1) * fresh) / ca.fmax(shares[k], MASK_ON) * activity
         across = np.outer(landmark.normal, landmark.normal)
         own = footing.slip**2 * (np.eye(3) - across) + footing.sink**2 * across

@@ -151,6 +151,8 @@ class Footing:
             feet of a robot at rest do not creep, so the bias of the gyroscope shows.
         rolling: radius by which a ball rolls, by its own: less than 1 where it is soft.
         false_alarm: share of samples of a contact that stands which are rejected all the same.
+        largest_speed: of a contact that stands, m/s, beside what the estimate does not know: one
+            that is faster has not landed, whatever the mask says.
 
     Raises:
         ProblemError: a number that is not positive; a false alarm that is no share; a factor at
@@ -167,6 +169,7 @@ class Footing:
     rest: float = 0.05
     rolling: float = 1.0
     false_alarm: float = 1e-6
+    largest_speed: float = 0.2
 
     def __post_init__(self) -> None:
         require_fields(self)

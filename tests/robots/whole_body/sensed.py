@@ -89,8 +89,9 @@ def estimate_cells(recording: Recording, model: mujoco.MjModel) -> str:
     """Return errors of the estimate as cells of a table."""
     values = {m.name: m.value for m in estimate_metrics(recording, model, REST + SETTLE)}
     rms, tilt = (np.rad2deg(values[f"estimate.{key}"]) for key in ("tilt_rms", "tilt"))
-    drift = values.get("estimate.drift", np.nan)
+    way = values.get("estimate.drift")
+    drift = "" if way is None else f"{way:.1%}"  # of a robot that stays where it is
     return (
-        f"{values['estimate.velocity']:.3f} | {rms:.2f}, {tilt:.2f} | {drift:.1%} | "
+        f"{values['estimate.velocity']:.3f} | {rms:.2f}, {tilt:.2f} | {drift} | "
         f"{values['estimate.within']:.1%}"
     )
