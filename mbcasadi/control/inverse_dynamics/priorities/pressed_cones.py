@@ -29,6 +29,10 @@ ON_RAY = 1e-6
 """A direction of unit length that leaves all rays by less keeps them. Rays are known to the root of
 the slack that the cascade gives to cones."""
 
+WEAK = 3e-4
+"""A direction of unit length that changes the values across the rays by less is used little to come
+onto them: it would be a long step for a small error."""
+
 NO_ROW = 1e-150
 """Squared length that stands for zero in a denominator."""
 
@@ -62,7 +66,7 @@ def along_rays(
     spread = ca.DM(np.kron(np.eye(cones), [[0.0], [1.0], [1.0]]))
     rows_across = ca.vertcat(ca.DM.zeros(first), ca.mtimes(spread, pressed))
     ZQ = linalg.product(Z, Q)
-    return ZQ * kept, rows_across, linalg.product(ZQ[:, : left.numel()], _onto(R, left, beside))
+    return ZQ * kept, rows_across, linalg.product(ZQ[:, : left.numel()], _onto(R, beside))
 
 
 def _across(rows: ca.SX, active: ca.SX, lam_a: ca.SX, inside: ca.SX, least: ca.SX) -> list[ca.SX]:
@@ -99,8 +103,8 @@ def _left(R: ca.SX) -> ca.SX:
     return ca.vertcat(*(pivot <= ON_RAY for pivot in pivots))
 
 
-def _onto(R: ca.SX, left: ca.SX, beside: ca.SX) -> ca.SX:
-    """Return the step along the first directions (k,) that brings the rows' values to zero."""
-    taken = R * ca.repmat(1 - left, 1, R.shape[1])
-    L_inv = linalg.inverse_factor(ca.densify(linalg.product(taken, taken.T) + ca.diag(left)))
-    return -linalg.product(L_inv, linalg.product(L_inv.T, linalg.product(taken, beside)))
+def _onto(R: ca.SX, beside: ca.SX) -> ca.SX:
+    """Return the step along the first directions (k,) that brings the rows' values near zero."""
+    damped = linalg.product(R, R.T) + WEAK**2 * ca.DM.eye(R.shape[0])
+    L_inv = linalg.inverse_factor(ca.densify(damped))
+    return -linalg.product(L_inv, linalg.product(L_inv.T, linalg.product(R, beside)))
