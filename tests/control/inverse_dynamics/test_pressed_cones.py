@@ -12,7 +12,7 @@ OPPOSITE = np.array([-1.0, 1.0, 1.0])  # a multiplier, from the force that it pr
 
 
 @pytest.mark.parametrize(
-    ("force", "multiplier"), [(1e-6 * WRONG, 10 * RAY), (10 * RAY, 1e-6 * WRONG)]
+    ("force", "multiplier"), [(1e-6 * WRONG, 10 * RAY), (10 * RAY, 1e-9 * WRONG)]
 )
 @pytest.mark.parametrize("length", [1e-3, 1.0, 1e3])
 def test_rays_are_those_of_the_larger_one(force, multiplier, length):

@@ -29,6 +29,10 @@ ON_RAY = 1e-6
 """A direction of unit length that leaves all rays by less keeps them. Rays are known to the root of
 the slack that the cascade gives to cones."""
 
+BESIDE_RAY = 1e-5
+"""Weight of a force beside that of its multiplier, each by its size, in the direction of a ray: the
+force is beside the ray by the root of what the solver tolerates."""
+
 WEAK = 3e-4
 """A direction of unit length that changes the values across the rays by less is used little to come
 onto them: it would be a long step for a small error."""
@@ -75,14 +79,15 @@ def _across(rows: ca.SX, active: ca.SX, lam_a: ca.SX, inside: ca.SX, least: ca.S
     The rows have a length of one or less, their values are zero on the rays.
 
     Force and multiplier are on opposite sides of a cone's axis: the direction of a ray is that of
-    both, each counted by its size, since the smaller one is known worse.
+    the multiplier, and of the force where that is rounding.
     """
     parts, beside, pressed = [], [], []
     for i in first_rows(rows.shape[0], rows.shape[0] // CONE_ROWS):
         s_0, s_1, s_2 = (rows[i + k, :] for k in range(CONE_ROWS))
         size = ca.sqrt(sum(ca.sumsqr(each) for each in (s_0, s_1, s_2)) + NO_ROW)
         kind = active[i, 0]
-        across = inside[i + 1 : i + CONE_ROWS, 0] / size + size * lam_a[i + 1 : i + CONE_ROWS, 0]
+        force, multiplier = (x[i + 1 : i + CONE_ROWS, 0] for x in (inside, lam_a))
+        across = BESIDE_RAY * force / size + size * multiplier
         cosine, sine = ca.vertsplit(across / ca.sqrt(ca.sumsqr(across) + NO_ROW))
         radial = cosine * s_1 + sine * s_2
         presses = ca.logic_and(-lam_a[i, 0] * size > least, ca.fabs(kind) > ACTIVE)
