@@ -7,11 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.system import GeometryContact, System
+from mbcasadi.system.cylinder_soles import AREA
 from mbcasadi.validation.spec.activities import FootContact
 
 Array = NDArray[np.float64]
-LINE = 0.05
-"""Width of a foot, of its length, below which its points are on a line."""
 
 
 def contacts_of_plan(
@@ -20,7 +19,7 @@ def contacts_of_plan(
     """Return the contacts of a plan: the middle of round shapes, which roll; corners of others.
 
     Of the points of a body those that others span are left out, seen from above: on a line between
-    two, or inside. They would only add rows, and a leg of five joints can not keep three points of
+    two, or inside. They would only add rows, and a leg of five joints cannot keep three points of
     an arched foot on the ground.
 
     Args:
@@ -43,7 +42,7 @@ def corners(places: Sequence[Array]) -> list[int]:
         return [*range(len(places))]
     points = np.array(places) - np.mean(places, axis=0)
     _, (length, width), axes = np.linalg.svd(points, full_matrices=False)
-    if width <= LINE * length:
+    if width <= AREA * length:
         along = points @ axes[0]
         return sorted({int(np.argmin(along)), int(np.argmax(along))})
     return sorted(int(i) for i in ConvexHull(points).vertices)

@@ -15,7 +15,7 @@ OPPOSITE = np.array([-1.0, 1.0, 1.0])  # a multiplier, from the force that it pr
     ("force", "multiplier"), [(1e-6 * WRONG, 10 * RAY), (10 * RAY, 1e-9 * WRONG)]
 )
 @pytest.mark.parametrize("length", [1e-3, 1.0, 1e3])
-def test_rays_are_those_of_the_larger_one(force, multiplier, length):
+def test_rays_are_those_of_multipliers_unless_these_are_rounding(force, multiplier, length):
     C = ca.SX(length * np.eye(3))
     found = {
         "active": ca.SX([1.0, *WRONG[1:]]),

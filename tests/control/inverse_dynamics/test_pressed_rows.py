@@ -53,6 +53,14 @@ def test_rows_of_other_unknowns_are_not_held():
     assert not np.array(gone).any()
 
 
+def test_soles_without_linear_rows_have_none_to_hold():
+    """The law of a robot without limits whose feet have quadratic cones."""
+    Z, C, gone = ca.MX.eye(3), ca.MX.ones(3, 3), ca.MX.zeros(3)
+    kept, held = hold_pressed(Z, C, ca.MX.ones(3), ca.MX(1), gone, 1)
+    assert np.array_equal(ca.evalf(kept).full(), np.eye(3))
+    assert not ca.evalf(held).full().any()
+
+
 @pytest.mark.long
 def test_levels_on_two_soles_are_solved_in_python_and_in_c(tmp_path):
     tasks = [

@@ -49,6 +49,8 @@ def hold_pressed(
         cones: number of these cones.
     """
     linear = C.shape[0] - CONE_ROWS * cones
+    if not linear:
+        return Z, gone
     lam, of_cones = lam[:linear, 0], gone[linear:, 0]
     several = in_scalars("are_several", lambda k: [_several(**k)], {"lam": lam})[0]
     values = [Z, C[:linear, :], lam, size, gone[:linear, 0]]
