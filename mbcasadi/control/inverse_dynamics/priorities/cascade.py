@@ -32,6 +32,7 @@ from mbcasadi.control.inverse_dynamics.priorities.level_factor import factor_lev
 from mbcasadi.control.inverse_dynamics.priorities.point import LevelPoint
 from mbcasadi.control.inverse_dynamics.priorities.pressed_cones import along_rays
 from mbcasadi.control.inverse_dynamics.priorities.pressed_rows import hold_pressed, without
+from mbcasadi.control.inverse_dynamics.residuals import NOTHING
 from mbcasadi.control.tick.columns import Layout, matrix_symbols, pack, unpack
 from mbcasadi.description.qp_stages import CONE_ROWS, SolverFlag
 from mbcasadi.description.tolerance import marked
@@ -213,8 +214,7 @@ class Cascade:
         given = given | {"lam_a": without(given["lam_a"], passed["gone"])}
         residual, size = self.judge.level(k, carried, point, y, given)
         records = {key: value for key, value in passed.items() if key not in LevelPoint._fields}
-        records["worst"] = worse(passed["worst"], residual)
-        records |= {f"done{k}.y": y, f"done{k}.size": size, f"done{k}.weak2": point.weak2}
+        records |= {f"done{k}.size": size, f"done{k}.weak2": point.weak2}
         travel = point.travel + point.step_length(given["x"])
         for before in range(k):
             records[f"done{before}.travel"] = passed[f"done{before}.travel"] + travel
@@ -227,12 +227,21 @@ class Cascade:
         if self.cones:
             C = without(C, passed["gone"])
             inside = linalg.product(C, y) - without(carried["level.lower"], passed["gone"])
-            Z, across, onto = along_rays(Z, C, given | {"inside": inside}, size, self.cones)
+            held = given | {"inside": inside}
+            Z, across, onto = along_rays(Z, point.ZQ, C, held, size, self.cones)
             gone, y = ca.fmax(gone, across), y + onto
-        records["gone"] = gone
+            residual = worse(residual, self._costs(k, carried, onto, size))
+        records["worst"] = worse(passed["worst"], residual)
+        records |= {"gone": gone, f"done{k}.y": y}
         if k + 1 < self.count:
             return self._level(k + 1, carried, y, Z, records, relaxed=True)
         return self._last(carried, y, Z, records)
+
+    def _costs(self, k: int, carried: Values, step: ca.SX, size: ca.SX) -> ca.SX:
+        """Return the residuals (5,) of a step (n,) from the optimum: its cost is of second order."""
+        A, weight = carried[f"level{k}.A"], carried[f"level{k}.weight"]
+        change = length(ca.sqrt(weight) * linalg.product(A, step[: A.shape[1], 0]))
+        return ca.vertcat(0, 0, 0, (change / (size + NOTHING)) ** 2, 0)
 
     def _last(self, carried: Values, base: ca.SX, Z: ca.SX, records: Values) -> Posed:
         """Return the problem of the regularisation, over the directions Z."""

@@ -37,21 +37,26 @@ WEAK = 3e-4
 """A direction of unit length that changes the values across the rays by less is used little to come
 onto them: it would be a long step for a small error."""
 
+RADIAL = 100.0
+"""Weight of the rows that leave a cone beside those around it: an error of these is one of the cone
+to second order only."""
+
 NO_ROW = 1e-150
 """Squared length that stands for zero in a denominator."""
 
 
 def along_rays(
-    Z: ca.SX, C: ca.SX, found: dict[str, ca.SX], size: ca.SX, cones: int
+    Z: ca.SX, all_Z: ca.SX, C: ca.SX, found: dict[str, ca.SX], size: ca.SX, cones: int
 ) -> tuple[ca.SX, ca.SX, ca.SX]:
     """Return the directions that keep s of each pressed cone on its ray, and which rows are gone.
 
     A cone on its ray has `0 <= s_0` alone: its rows across the ray are rounding. The third value is
-    the step (n,) onto the rays: a cone that is met to the solver's tolerance may be beside its ray
-    by more than it holds.
+    the step (n,) onto the rays: a cone that is met to the solver's tolerance is beside its ray by
+    the root of it. The level itself may have to move: its cost grows by the square of the step.
 
     Args:
-        Z: (n, c) directions; those that leave a ray become zero.
+        Z: (n, c) directions that the level leaves free; those that leave a ray become zero.
+        all_Z: (n, c) directions, those of the level too.
         C: (m, n) rows, the last ones of cones.
         found: `active` (m,), the kind of each cone first, `lam_a` (m,), and the rows' values less
             their lower bounds, `inside` (m,).
@@ -69,8 +74,9 @@ def along_rays(
     kept = ca.repmat(ca.vertcat(left, rest).T, Z.shape[0], 1)
     spread = ca.DM(np.kron(np.eye(cones), [[0.0], [1.0], [1.0]]))
     rows_across = ca.vertcat(ca.DM.zeros(first), ca.mtimes(spread, pressed))
-    ZQ = linalg.product(Z, Q)
-    return ZQ * kept, rows_across, linalg.product(ZQ[:, : left.numel()], _onto(R, beside))
+    weights = ca.DM(np.tile([1.0, RADIAL, RADIAL], cones))
+    onto = _onto(ca.diag(weights) @ linalg.product(across, all_Z), weights * beside)
+    return linalg.product(Z, Q) * kept, rows_across, linalg.product(all_Z, onto)
 
 
 def _across(rows: ca.SX, active: ca.SX, lam_a: ca.SX, inside: ca.SX, least: ca.SX) -> list[ca.SX]:
@@ -108,8 +114,8 @@ def _left(R: ca.SX) -> ca.SX:
     return ca.vertcat(*(pivot <= ON_RAY for pivot in pivots))
 
 
-def _onto(R: ca.SX, beside: ca.SX) -> ca.SX:
-    """Return the step along the first directions (k,) that brings the rows' values near zero."""
-    damped = linalg.product(R, R.T) + WEAK**2 * ca.DM.eye(R.shape[0])
+def _onto(rows: ca.SX, beside: ca.SX) -> ca.SX:
+    """Return the damped step (c,) along the directions that brings the rows' values near zero."""
+    damped = linalg.product(rows, rows.T) + WEAK**2 * ca.DM.eye(rows.shape[0])
     L_inv = linalg.inverse_factor(ca.densify(damped))
-    return -linalg.product(L_inv, linalg.product(L_inv.T, linalg.product(R, beside)))
+    return -linalg.product(rows.T, linalg.product(L_inv, linalg.product(L_inv.T, beside)))
