@@ -238,7 +238,7 @@ class Cascade:
         return self._last(carried, y, Z, records)
 
     def _costs(self, k: int, carried: Values, step: ca.SX, size: ca.SX) -> ca.SX:
-        """Return the residuals (5,) of a step (n,) from the optimum: its cost is of second order."""
+        """Return the residuals (5,) of a step (n,) from an optimum: of second order."""
         A, weight = carried[f"level{k}.A"], carried[f"level{k}.weight"]
         change = length(ca.sqrt(weight) * linalg.product(A, step[: A.shape[1], 0]))
         return ca.vertcat(0, 0, 0, (change / (size + NOTHING)) ** 2, 0)
