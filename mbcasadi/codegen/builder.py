@@ -11,7 +11,8 @@ from pathlib import Path
 
 from mbcasadi.codegen.cache.keys import digest
 from mbcasadi.codegen.cache.store import read, write
-from mbcasadi.codegen.compiler import BuildResult, compile_c, find_compiler, side_by_side_flags
+from mbcasadi.codegen.compiler import BuildResult, compile_c
+from mbcasadi.codegen.compiler_flags import Flags, compile_command, library_flags
 from mbcasadi.codegen.folder import BUILD_FOLDER
 from mbcasadi.codegen.manifest import DAQP, Manifest
 from mbcasadi.errors import ExportError
@@ -26,9 +27,6 @@ from mbcasadi.progress import notes_to
 
 FIRST_RATES = {"-O0": 4e-5, "-O1": 1.1e-4, "-O2": 2.0e-4, "-O3": 3.0e-4}
 """s per line, before anything was compiled: G1 and Go2 with gcc 12."""
-
-LONG = 200_000
-"""Bytes of C from which on the parts of a library are compiled side by side."""
 
 SHORTEST_TIME = 1.0
 """s; nothing is remembered of a compilation that took less: it is the compiler's start."""
@@ -95,12 +93,6 @@ def _rate_key(command: Sequence[str]) -> str:
     return digest(("compiler's rate", command[0], *level))
 
 
-STANDARD = ("-std=c99",)
-
-Flags = Sequence[str] | None
-"""Of optimisation; None: the manifest's."""
-
-
 @dataclass(frozen=True)
 class Builder:
     """Compiles what an exported folder holds, unless it is up to date.
@@ -125,8 +117,8 @@ class Builder:
         parts = ["", "_external"]
         parts += ["_supervised"] if self.manifest.get("supervision") is not None else []
         sources = [str(self._source(part)) for part in parts]
-        command = (*self.command(cc, flags), *self._side_by_side(cc, flags), *platform_of().shared)
-        command += (*sources,)
+        own = library_flags(sources, self.manifest["flags"], cc, flags)
+        command = (*self.command(cc, flags), *own, *sources)
         return self._compile(command, library_name(f"{self.name}_{self._key(command)}"))
 
     def mujoco_plugin(
@@ -163,15 +155,7 @@ class Builder:
 
     def command(self, cc: str | None, flags: Flags) -> tuple[str, ...]:
         """Return the compiler with the flags that all parts have; the folder's comes last."""
-        optimisation = tuple(self.manifest["flags"] if flags is None else flags)
-        return (*find_compiler(cc), *STANDARD, *optimisation, f"-I{self.folder}")
-
-    def _side_by_side(self, cc: str | None, flags: Flags) -> tuple[str, ...]:
-        """Return the flags that share the work for a long file among the cores."""
-        long = self._source().stat().st_size >= LONG
-        if flags is not None or not long or "-O0" in self.manifest["flags"]:
-            return ()
-        return side_by_side_flags(find_compiler(cc))
+        return tuple(compile_command(self.folder, self.manifest["flags"], cc, flags))
 
     def _source(self, part: str = "") -> Path:
         return self.folder / f"{self.name}{part}.c"

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from mbcasadi.codegen.builder import Flags, received_library
+from mbcasadi.codegen.builder import received_library
 from mbcasadi.codegen.calls import load_library
 from mbcasadi.codegen.compiler import find_compiler
+from mbcasadi.codegen.compiler_flags import Flags
 from mbcasadi.codegen.project import CProject
 from mbcasadi.errors import CompilerError, ExportError
 from mbcasadi.platforms import machine_name

@@ -20,7 +20,7 @@ from pathlib import Path
 from mbcasadi.codegen.cache.keys import build_key
 from mbcasadi.codegen.cache.store import folder, read, write
 from mbcasadi.errors import CompilerError
-from mbcasadi.platforms import MSVC, MSVC_FAULT, platform_of, split_command, usable_cores
+from mbcasadi.platforms import MSVC, MSVC_FAULT, platform_of, split_command
 from mbcasadi.short_text import summarised
 
 
@@ -209,7 +209,7 @@ v f(v a, v b) { return (v)((a < b) & (1.0 - a == b)); }
 @cache
 def has_vectors(command: tuple[str, ...]) -> bool:
     """Return whether a compiler knows vectors of lanes, GCC's extension of C."""
-    return _accepts((*command, "-c"), VECTORS)
+    return accepts((*command, "-c"), VECTORS)
 
 
 @cache
@@ -217,24 +217,13 @@ def native_flags(command: tuple[str, ...]) -> tuple[str, ...]:
     """Return the flags for this machine's instructions where the compiler knows them."""
     for flag in ("-march=native", "-mcpu=native"):
         flags = (flag, *platform_of().native)
-        if _accepts((*command, *flags, "-c")):
+        if accepts((*command, *flags, "-c")):
             return flags
     return ()
 
 
-@cache
-def side_by_side_flags(command: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the flags by which a compiler optimises parts of one file at the same time.
-
-    GCC does so when it optimises at the link, with `make` to start its processes.
-    """
-    jobs = usable_cores()
-    flags = (f"-flto={jobs}", f"--param=lto-partitions={2 * jobs}")
-    known = jobs > 1 and shutil.which("make") is not None
-    return flags if known and _accepts((*command, *flags, *platform_of().shared)) else ()
-
-
-def _accepts(command: tuple[str, ...], text: str = "int x;\n") -> bool:
+def accepts(command: tuple[str, ...], text: str = "int x;\n") -> bool:
+    """Return whether a compiler knows all flags of a command and compiles a text without a word."""
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder, "probe.c")
         source.write_text(text, encoding="utf-8")

@@ -10,9 +10,10 @@ from typing import Any, cast
 import numpy as np
 
 from mbcasadi.argument_kinds import checked
-from mbcasadi.codegen.builder import STANDARD, compile_with_estimate, file_key, mujoco_files
+from mbcasadi.codegen.builder import compile_with_estimate, file_key, mujoco_files
 from mbcasadi.codegen.calls import BYTES, load_library
-from mbcasadi.codegen.compiler import BuildResult, find_compiler
+from mbcasadi.codegen.compiler import BuildResult
+from mbcasadi.codegen.compiler_flags import compile_command, library_flags
 from mbcasadi.codegen.folder import BUILD_FOLDER, MANIFEST
 from mbcasadi.codegen.project_folder import require_unchanged
 from mbcasadi.codegen.supervision.replay_log import LogReplay, replay
@@ -79,7 +80,8 @@ class TwoRatesProject:
         Raises:
             CompilerError: no compiler, or it failed.
         """
-        command = (*self._command(cc, flags), *platform_of().shared, *self._sources)
+        own = library_flags(self._sources, self.manifest["flags"], cc, flags)
+        command = (*self._command(cc, flags), *own, *self._sources)
         return self._compile(command, library_name(f"{self.name}_{self._key(command)}"))
 
     @checked
@@ -185,8 +187,7 @@ class TwoRatesProject:
         return [str(self.folder / f"{name}.c") for name in names]
 
     def _command(self, cc: str | None, flags: Sequence[str] | None) -> tuple[str, ...]:
-        optimisation = self.manifest["flags"] if flags is None else flags
-        return (*find_compiler(cc), *STANDARD, *optimisation, f"-I{self.folder}")
+        return tuple(compile_command(self.folder, self.manifest["flags"], cc, flags))
 
     def _key(self, command: Sequence[str]) -> str:
         return file_key(self.manifest, command)
