@@ -120,14 +120,15 @@ def export(
     A reference that moves is a Function of time in a folder of its own, OUT_reference. Walking has
     three laws: OUT, OUT_mpc and OUT_planner; a plugin, a co-simulation unit and the supervision of
     the file are of the first. Whole-body MPC is one folder with two functions, a plan and a tick.
-    The example programs run them at the file's start.
+    The law is the one that `validate` runs: for the delay of the file's trial. The example programs
+    run them at the file's start.
     """
-    from mbcasadi.validation.spec import build_experiment
+    from mbcasadi.validation.spec import build_exported
 
     path, spec = find_model(model), file.read()
     with console.progress(output.quiet) as progress:
         progress("building the controller", 0.0)
-        experiment = build_experiment(spec, path)
+        experiment = build_exported(spec, path)
         projects = _one_folder if experiment.two_rates else _folders
         done = []
         for project in projects(experiment, spec, out, vars(exported), progress):

@@ -263,6 +263,7 @@ def calls_of_validation():
         home + "spec.read_spec": {"path": plants.spec_file()},
         home + "spec.parse_spec": {"tables": SPEC},
         home + "spec.build_experiment": {"spec": plants.own_spec(), "model": ex.FOUR_BAR},
+        home + "spec.build_exported": {"spec": plants.own_spec(), "model": ex.FOUR_BAR},
         home + "spec.experiment_for_system": {
             "spec": plants.own_spec(), "system": ex.four_bar(), "q0": ex.four_bar().tree.q0,
         },

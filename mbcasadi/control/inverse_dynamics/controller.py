@@ -2,7 +2,9 @@
 
 import logging
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Unpack
@@ -187,7 +189,8 @@ class InverseDynamicsQP(Setup):
     def __post_init__(self) -> None:
         require_fields(self)
         super().__post_init__()
-        _ = self.function  # built here, so that errors of the build are raised here
+        if not _WHEN_NEEDED.get():
+            _ = self.function  # built here, so that errors of the build are raised here
         warn_of_doubts(self)
 
     @cached_property
@@ -349,6 +352,22 @@ class InverseDynamicsQP(Setup):
 
 CALLER = 5
 """Frames from `warn_of_doubts` to the line that builds an `InverseDynamicsQP`."""
+
+
+_WHEN_NEEDED: ContextVar[bool] = ContextVar("when_needed", default=False)
+
+
+@contextmanager
+def built_when_needed() -> Iterator[None]:
+    """Make controllers whose equations, and the errors of these, come with their first use.
+
+    For those that are made again for a plant, see `fitted_to_plant`.
+    """
+    token = _WHEN_NEEDED.set(True)
+    try:
+        yield
+    finally:
+        _WHEN_NEEDED.reset(token)
 
 
 def warn_of_doubts(setup: Setup) -> None:

@@ -8,6 +8,7 @@ pairs have when they are near is relied on.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -112,11 +113,11 @@ def _most(system: System, q: Array, J: Array, braking: Array) -> float:
     dofs = np.flatnonzero(braking)
     if not system.nc:
         return float(np.abs(J) @ braking[dofs])
-    from scipy.optimize import linprog  # heavy, and needed only when a controller is built
-
-    A = rows_of(system, q, np.zeros(system.nv))
-    J_all = np.zeros(system.nv)
+    A = ca.sparsify(ca.DM(rows_of(system, q, np.zeros(system.nv))))
+    J_all, ends = np.zeros(system.nv), np.where(braking > 0, braking, np.inf)
     J_all[dofs] = J
-    ends = [(-b, b) if b else (None, None) for b in braking]
-    best = linprog(-J_all, A_eq=A, b_eq=np.zeros(len(A)), bounds=ends)
-    return float(-best.fun) if best.success else 0.0
+    shapes = {"h": ca.Sparsity(system.nv, system.nv), "a": A.sparsity()}
+    options: dict[str, Any] = {"highs": {"output_flag": False}, "error_on_fail": False}
+    solver = ca.conic("most", "highs", shapes, options)
+    found = solver(g=-J_all, a=A, lba=0, uba=0, lbx=-ends, ubx=ends)
+    return float(-found["cost"]) if solver.stats()["success"] else 0.0

@@ -14,8 +14,9 @@ M holds what servos add to it during a tick, see `servo_map.py`: they brake with
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
@@ -141,18 +142,16 @@ def shares_together(load: Array) -> Array:
     Args:
         load: (m, k) share of an actuator that a joint's deceleration alone takes.
     """
-    from scipy.optimize import minimize  # heavy, and needed only when a controller is built
-
-    start = np.full(load.shape[1], 0.5 / load.sum(axis=1).max())
-    limit = {"type": "ineq", "fun": lambda x: 1 - load @ x, "jac": lambda _: -load}
-    best = minimize(
-        lambda x: -np.log(x).sum(),
-        start,
-        jac=lambda x: -1 / x,
-        method="SLSQP",
-        bounds=[(LEAST_SHARE * float(x), 1.0) for x in start],
-        constraints=[limit],
-    ).x
+    x, start = ca.SX.sym("x", load.shape[1]), np.full(load.shape[1], 0.5 / load.sum(axis=1).max())
+    problem = {"x": x, "f": -ca.sum1(ca.log(x)), "g": ca.sparsify(ca.DM(load)) @ x}
+    quiet: dict[str, Any] = {
+        "print_time": False,
+        "ipopt": {"print_level": 0, "sb": "yes"},
+        "error_on_fail": False,
+    }
+    solver = ca.nlpsol("shares", "ipopt", problem, quiet)
+    found = solver(x0=start, lbx=LEAST_SHARE * start, ubx=1, lbg=-np.inf, ubg=1)
+    best = np.array(found["x"]).ravel()
     best = best if np.all(np.isfinite(best)) and np.all(best > 0) else start
     return np.asarray(best / (load @ best).max())
 

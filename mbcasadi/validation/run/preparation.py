@@ -81,6 +81,19 @@ def fitted_to_plant(controller: Controlled, plant: Plant, delay: int) -> Control
     )
 
 
+def fitted_to_trial(controller: Controlled, model: Source, trial: Trial) -> Controlled:
+    """Return the controller as a run of the trial has it: for its delay and its plant's servos.
+
+    Raises:
+        ModelError, ProblemError: as `prepare`.
+    """
+    if not isinstance(controller, InverseDynamicsQP):
+        return controller
+    plants = PlantFactory(model, trial.rigid, trial.scenario.timestep)
+    plant = plants_for_period(plants, plants.make(), controller.period).plant
+    return fitted_to_plant(controller, plant, trial.delay)
+
+
 def servo_notes(controller: Controller, plant: Plant, delay: int) -> list[str]:
     """Return a note where a controller's servos were made for another plant or delay."""
     made_for = controller.notes.get("servos", "")

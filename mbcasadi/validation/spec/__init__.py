@@ -14,7 +14,7 @@ except ImportError:
 
 from mbcasadi.validation.spec.common import Spec
 from mbcasadi.validation.spec.experiment import Experiment, example_inputs
-from mbcasadi.validation.spec.kinds import build_experiment, experiment_for_system
+from mbcasadi.validation.spec.kinds import build_experiment, build_exported, experiment_for_system
 from mbcasadi.validation.spec.logs import estimate_log_of_spec
 from mbcasadi.validation.spec.motion_options import MotionOptions
 from mbcasadi.validation.spec.propose import propose_spec
@@ -33,6 +33,7 @@ __all__ = [
     "MotionOptions",
     "Spec",
     "build_experiment",
+    "build_exported",
     "cases_of_spec",
     "estimate_log_of_spec",
     "example_inputs",

@@ -9,10 +9,12 @@ from numpy.typing import NDArray
 
 from mbcasadi.argument_kinds import checked
 from mbcasadi.control import sequence
+from mbcasadi.control.inverse_dynamics.controller import built_when_needed
 from mbcasadi.plant import Plant
 from mbcasadi.shapes import column
 from mbcasadi.system import System, read_mjcf
 from mbcasadi.unknown_names import unknown_name
+from mbcasadi.validation.run import fitted_to_trial
 from mbcasadi.validation.spec import laws, linear
 from mbcasadi.validation.spec.common import Spec
 from mbcasadi.validation.spec.estimation import sensing_of
@@ -85,6 +87,22 @@ def build_experiment(spec: Spec, model: str | Path) -> Experiment:
     plant = Plant(source)
     plant.reset(spec.start.configuration(system))
     return experiment_for_system(spec, system, plant.q)
+
+
+@checked
+def build_exported(spec: Spec, model: str | Path) -> Experiment:
+    """Build the controller of a spec as its trial runs it: for the trial's delay and plant.
+
+    Args:
+        spec, model: as in `build_experiment`.
+
+    Raises:
+        MbcasadiError: as `build_experiment`.
+    """
+    with built_when_needed():
+        experiment = build_experiment(spec, model)
+    fitted = fitted_to_trial(experiment.controller, spec.model(model), spec.trial)
+    return replace(experiment, controller=fitted)
 
 
 @checked

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from mbcasadi.anatomy import RobotDescription, describe
 from mbcasadi.argument_kinds import checked
+from mbcasadi.control.inverse_dynamics.controller import InverseDynamicsQP, built_when_needed
 from mbcasadi.errors import ProblemError, SimulationError
 from mbcasadi.plant import Ground, Plant, Source, with_ground, with_object
 from mbcasadi.system import System, read_mjcf
@@ -231,16 +232,19 @@ def _error_of(facts: Proposal, model: Source, name: str) -> str:
 
 
 def _build(facts: Proposal, model: Source, name: str) -> None:
-    """Build the controller as `validate` does, without its Functions, and try rigid loops.
+    """Build the controller as `validate` does, and try rigid loops.
 
     Raises:
         ProblemError: servos that the gains or the plant do not suit.
         SimulationError: rigid loops with which the plant diverges, whatever the controller.
     """
     spec = parse_spec(tomllib.loads(facts.text(name)))
-    controller = experiment_for_system(spec, facts.system, facts.q0).controller
+    with built_when_needed():
+        controller = experiment_for_system(spec, facts.system, facts.q0).controller
     plant = PlantFactory(model, facts.rigid, facts.timestep).make()
-    fitted_to_plant(controller, plant, DELAY)
+    fitted = fitted_to_plant(controller, plant, DELAY)
+    if isinstance(fitted, InverseDynamicsQP):
+        _ = fitted.function
     if facts.rigid:
         plant.reset(facts.q0)
         plant.step(np.zeros(plant.nu), steps=STEADY)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from mbcasadi.argument_kinds import checked
+from mbcasadi.control.inverse_dynamics.controller import built_when_needed
 from mbcasadi.description import Controller
 from mbcasadi.description.controller import HasController
 from mbcasadi.errors import RenderingError, SimulationError
@@ -39,7 +40,8 @@ def _built(
     """Yield the controller of a spec, the model, and the whole trial."""
     report = progress or LoggedProgress()
     report("building the controller", 0.0)
-    experiment = build_experiment(spec, model)
+    with built_when_needed():
+        experiment = build_experiment(spec, model)
     with experiment.complete(spec.trial) as complete:
         yield experiment.controller, spec.model(model), complete
 
