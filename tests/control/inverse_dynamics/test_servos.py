@@ -236,7 +236,7 @@ def test_an_unstable_loop_is_refused_when_the_controller_is_built(
 
 @pytest.mark.parametrize(("integrator", "inertia"), [("Euler", 0.02), ("implicitfast", 1e-3)])
 @pytest.mark.parametrize("share", [0.7, 1.3])
-@pytest.mark.every(3)
+@pytest.mark.every(4)
 def test_what_is_not_refused_is_stable_in_mujoco_with_a_wrong_inertia(integrator, inertia, share):
     controller = InverseDynamicsQP(
         read_mjcf(HINGE.format(integrator=integrator, inertia=inertia)), [PostureTask()]

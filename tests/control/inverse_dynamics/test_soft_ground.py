@@ -4,6 +4,7 @@ from functools import cache
 
 import mujoco
 import numpy as np
+import pytest
 from numpy.testing import assert_allclose
 from support.loops_in_mujoco import ticks
 from support.mechanisms_of_control import system_of
@@ -49,6 +50,7 @@ def stance_change(law):
     return np.abs(stance[-1] - stance[SETTLED]).max()
 
 
+@pytest.mark.long
 def test_feet_do_not_slide_apart():
     """They do so by a decimetre a second where forces along the ground have no weight."""
     ours = law_of()
