@@ -85,6 +85,7 @@ def test_a_robot_with_its_base_shifted_stays_with_the_controls_of_its_own_pose(t
         assert least <= np.abs(acceleration(system, q, u, on, d)).max() < most
 
 
+@pytest.mark.long
 def test_plans_have_the_controls_of_their_shifted_setpoint():
     system, still = mb.read_mjcf(MOTORS), np.zeros(18)
     q0, feet = standing_pose(system), [mb.Contact(name, friction=0.6) for name in LEGS]
