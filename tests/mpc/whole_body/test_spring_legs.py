@@ -72,7 +72,6 @@ def test_a_plan_begins_at_rest_with_springs_that_are_deflected(held):
     np.testing.assert_allclose(flat(moved), x, atol=STATIC)
 
 
-@pytest.mark.long
 def test_springs_that_the_law_holds_come_to_rest_before_a_plan_acts(held):
     whole, _ = held
     system, rng = whole.law.system, np.random.default_rng(1)
@@ -90,7 +89,6 @@ def test_springs_that_the_law_holds_come_to_rest_before_a_plan_acts(held):
         np.testing.assert_allclose(left, 0.0, atol=CURVED)
 
 
-@pytest.mark.long
 def test_the_law_follows_a_plan_without_what_its_springs_do(held):
     whole, _ = held
     system, nx = whole.law.system, whole.plan.ocp.nx

@@ -228,7 +228,6 @@ def limited():
     return robot(further=further, options=options)
 
 
-@pytest.mark.long
 def test_controls_change_within_their_limits_from_plan_to_plan(limited):
     whole, q0 = limited
     nx, v = whole.plan.ocp.nx, np.zeros(18)
@@ -262,7 +261,6 @@ def followed_at(whole, plan, t):
     return {name: ref.full().ravel()[place] for name, place in whole.law.reference_slices.items()}
 
 
-@pytest.mark.long
 def test_plan_and_tick_are_tuned_by_inputs_of_their_own(limited):
     whole, _ = limited
     names = [entry.name for entry in whole.plan.controller.tuning]
