@@ -70,7 +70,7 @@ def errors(z, walk, run):
 def test_errors_are_as_large_as_the_covariance_says_and_false_alarms_as_rare_as_asked(
     robot, tmp_path, is_thorough
 ):
-    alarm, runs = 1e-2, 100 if is_thorough else 40
+    alarm, runs = 1e-2, 100 if is_thorough else 24
     footing = replace(POINTS, false_alarm=alarm)
     own = made(robot, footing=footing)
     encoders = Encoders(rate_noise=0.02)

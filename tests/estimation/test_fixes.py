@@ -68,12 +68,13 @@ def drawn(fix, R, p, rng):
     ],
 )
 def test_a_start_of_wrong_heading_comes_right_and_errors_are_what_the_covariance_says(
-    system, kinds, yaw
+    system, kinds, yaw, is_thorough
 ):
+    runs = 25 if is_thorough else 10
     noise = {"yaw": 0.03, "magnetometer": 0.02, "position": 0.02, "height": 0.01, "pose": 0.01}
     fixes = [Fix(kind, "trunk", noise[kind]) for kind in kinds]
     away = (20.0, -30.0, 2.0) if fixes[-1].seen[2] else (0, 0, 2.0)
-    own, runs, rng = made(system, fixes, yaw, away), 25, np.random.default_rng(1)
+    own, rng = made(system, fixes, yaw, away), np.random.default_rng(1)
     tick, walk = own.function.map(runs), walk_of(system, runs, 3)
     z, found = np.tile(own.z0[:, None], (1, runs)), []
     for k in range(1, 101):
