@@ -109,6 +109,7 @@ def two_bodies(rows):
     return read_mjcf(f"<mujoco><worldbody>{bodies}</worldbody><equality>{rows}</equality></mujoco>")
 
 
+@pytest.mark.long
 def test_rows_that_are_far_open_leave_the_derivatives_along_the_closed_ones_right():
     """Two points hold a body to another one, which repeats a row where both are closed."""
     for rows, rank in ((POINTS, 5), (POINTS + WELD, 8)):

@@ -326,6 +326,7 @@ def test_nothing_is_concluded_before_the_first_sample_of_the_imu(robot, estimato
 
 
 @pytest.mark.parametrize("periods", [0.5, 1.2, 2.0, 5.0])
+@pytest.mark.every(2)
 def test_rates_from_positions_are_stable_with_any_dt(robot, periods):
     """Ticks that are not of the usual period; encoders of positions only."""
     own = base_estimator(robot.system, robot.feet, imu=Imu("trunk"), q0=robot.q0, period=DT)

@@ -269,6 +269,7 @@ def test_bad_fixes_are_refused(system):
         made(system, [Fix("yaw", "mast", 0.1)])
 
 
+@pytest.mark.long
 def test_in_float_it_is_near_and_hostile_fixes_leave_it_sound(system, tmp_path):
     """With a position that nobody knows at first: no small difference of large variances."""
     fixes = [Fix("pose", "trunk", 2e-3, longest_delay=0.03)]
