@@ -324,6 +324,7 @@ OPTIONS = {
 
 
 @pytest.mark.parametrize("options", OPTIONS)
+@pytest.mark.every(2)
 def test_options_of_inverse_dynamics_agree_in_all_units(options):
     """Over five ticks with errors of the model."""
 

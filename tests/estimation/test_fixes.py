@@ -67,6 +67,7 @@ def drawn(fix, R, p, rng):
         (("pose",), np.deg2rad(150)),
     ],
 )
+@pytest.mark.every(2)
 def test_a_start_of_wrong_heading_comes_right_and_errors_are_what_the_covariance_says(
     system, kinds, yaw, is_thorough
 ):

@@ -51,6 +51,7 @@ def test_a_pole_is_swung_up_within_its_rail_from_any_guess(swing_up, scale, star
         assert np.all(np.array(statuses[-50:]) == Status.SOLVED), seed
 
 
+@pytest.mark.long
 def test_hard_rows_do_not_hold_a_guess_that_is_no_motion():
     own = mpc.stage_symbols(cart_pole())
     fast = mpc.Bounded(own.v[0], -3.0, 3.0, name="speed")
