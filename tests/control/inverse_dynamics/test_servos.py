@@ -280,6 +280,7 @@ def frozen_commands(delay, count=800):
     return np.array(commands)
 
 
+@pytest.mark.long
 def test_a_sensor_that_stays_where_it_is_does_not_let_commands_drift(monkeypatch):
     monkeypatch.setattr(servo_dynamics, "CORRECTED", 1e9)
     free = frozen_commands(2)

@@ -260,6 +260,7 @@ def law_of_carts(carts, braking=2.0, **options):
 
 
 @pytest.mark.parametrize("speed", [1.0, 2.0])
+@pytest.mark.every(2)
 def test_carts_that_are_faster_than_stated_braking_stops_meet_at_the_margin(carts, speed):
     """2 m/s² do not stop 4 m/s within 0.8 m, and the motors give 20: what is needed is demanded."""
     law = law_of_carts(carts)

@@ -69,6 +69,7 @@ def test_one_tick_solves_a_quadratic_problem():
     assert x[:, 1].min() == pytest.approx(-1.1, abs=SAME_QP)
 
 
+@pytest.mark.long
 def test_a_cart_pole_swings_up_and_stays():
     ocp, p, best = solved()
     rti = mpc.real_time_iteration(ocp, best)
