@@ -101,9 +101,7 @@ def random_poses(system: Mechanism, rng: np.random.Generator, count: int) -> Arr
     return np.asarray(system.integrate.map(count)(tree.q0, steps.T)).T
 
 
-def _random_pose(
-    system: Mechanism, rng: np.random.Generator, size: Array, length: float
-) -> Array:
+def _random_pose(system: Mechanism, rng: np.random.Generator, size: Array, length: float) -> Array:
     tree = system.tree
     if tree is None:
         return np.asarray(size * rng.uniform(-1.0, 1.0, system.nq))
