@@ -79,9 +79,9 @@ def _rate(system: Mechanism, poses: list[Array], size: Array) -> float:
 def _scales_by_inertia(system: Mechanism, poses: list[Array], least: Array) -> Array:
     """Return coordinates of equal kinetic energy, of the size of the poses' spread.
 
-    That is at `least` the size at which the equations change: few poses close, and those may be near
-    each other. A coordinate without inertia gets the scale with which its share in its rows equals
-    that of the others.
+    That is at `least` the size at which the equations change: few poses close, and those may be
+    near each other. A coordinate without inertia gets the scale with which its share in its rows
+    equals that of the others.
     """
     inertia = np.mean([np.diag(np.asarray(system.mass_matrix(q))) for q in poses], axis=0)
     spread = np.maximum(np.std(poses, axis=0), least)
