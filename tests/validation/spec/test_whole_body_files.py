@@ -147,6 +147,7 @@ def test_plan_and_tick_are_no_co_simulation_unit(model, tmp_path):
     assert "no co-simulation unit" in result.output
 
 
+@pytest.mark.long
 def test_a_campaign_runs_plans_above_the_law(model):
     spec = parse_spec(TABLES).with_trial(duration=0.15, fast=True)
     found = run_campaign(spec, model, cases_of_spec(spec, runs=2), jobs=1)
