@@ -79,6 +79,7 @@ SAG = 5e-3  # m, that the floor gives way at least
 ERROR = 1e-3  # m
 
 
+@pytest.mark.long
 def test_a_quadruped_on_a_floor_that_gives_way_follows_its_height():
     """`solref="0.05 1"` is a resonance of 20 rad/s, twice the bandwidth of the task."""
     system = system_of("quadruped")

@@ -117,6 +117,7 @@ def test_gravity_that_leans_is_that_of_the_body_and_of_its_motion():
     assert np.linalg.norm(output["trunk.acceleration"]) < 0.5
 
 
+@pytest.mark.long
 def test_tasks_that_the_planner_does_not_know_hold_the_nominal_pose(robot):
     tasks = [*robot.law.tasks, PostureTask(weight=1e-3), FrameTask("trunk", name="head")]
     law = robot.inverse_dynamics(tasks=tasks)

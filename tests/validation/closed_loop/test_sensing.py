@@ -243,6 +243,7 @@ def loop():
     return law, Sensing(manifold_filter(system, crank, force_noise=0.02, period=0.002))
 
 
+@pytest.mark.long
 def test_a_loop_holds_by_one_encoder(loop):
     law, sensing = loop
     report = mb.validate(
