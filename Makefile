@@ -3,7 +3,7 @@
 check:  ## format, lint, types, import boundaries, spelling
 	python -m ruff format --check .
 	python -m ruff check .
-	python -m mypy
+	python -m mypy --num-workers 2
 	lint-imports --no-logo
 	codespell
 

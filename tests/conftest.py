@@ -4,8 +4,8 @@
 
 appends these flags to every command of the C compiler, behind those that a test or an export chose:
 the whole suite has to pass with them. Without them, exports are compiled at their default `-O3` in
-some modules of `tests/codegen` only and at `-O1` in the others there; elsewhere at `-O0`, and
-without the search for equal parts that loops compute,
+some modules of `tests/codegen` only and at `-O1` in the others there, with `--all` those around the
+arithmetic too; elsewhere at `-O0`, and without the search for equal parts that loops compute,
 since both would take a quarter of the suite's time to optimise controllers that run for some
 simulated seconds; for the same reason few ticks are timed,
 few are recorded for the example program, runs that fail are repeated to find out why in
@@ -66,6 +66,20 @@ AS_SHIPPED = {
     "test_longest_tick.py",
     "test_scalar_bodies.py",
     "test_strict_c.py",
+}
+AROUND = {  # the arithmetic: files, names, logs, phases, supervision
+    "test_controller_batch.py",
+    "test_emergency.py",
+    "test_example.py",
+    "test_export_names.py",
+    "test_folder.py",
+    "test_hostile_names.py",
+    "test_replayed_logs.py",
+    "test_supervised_plant.py",
+    "test_supervised_ticks.py",
+    "test_timing.py",
+    "test_tuning.py",
+    "test_two_phases.py",
 }
 TIMED, RECORDED, MONITORED = 20, 10, 1500  # ticks
 LONG = ("demo", "docs", "whole_body", "fuzz")
@@ -179,7 +193,8 @@ def quick_builds(request: pytest.FixtureRequest):
     with pytest.MonkeyPatch.context() as patch:
         if request.path.parent.name in OPTIMISED:
             if request.path.name not in AS_SHIPPED:
-                patch.setattr(manifest, "DEFAULT_FLAGS", LOWER)
+                around = request.path.name in AROUND and not request.config.getoption("--all")
+                patch.setattr(manifest, "DEFAULT_FLAGS", QUICK if around else LOWER)
             yield
             return
         patch.setattr(manifest, "DEFAULT_FLAGS", QUICK)

@@ -27,6 +27,7 @@ from mbcasadi.identification.samples import Samples, closed_samples
 from mbcasadi.short_text import summarised
 from mbcasadi.system import System
 from mbcasadi.system.closed_poses import closed_poses
+from mbcasadi.system.natural_sizes import natural_sizes
 from mbcasadi.system.parametric import at_model_values
 
 Array = NDArray[np.float64]
@@ -101,7 +102,9 @@ def base_parameters(system: System, parameters: Sequence[str] = ("*",)) -> BaseP
 def random_samples(system: System, seed: int = 0) -> Samples:
     """Return closed states at random, in the mechanism's own sizes; forces are zero."""
     rng = np.random.default_rng(seed)
-    poses = [q for _ in range(POSES) for q in closed_poses(system, rng) for _ in range(MOTIONS)]
+    size = natural_sizes(system)
+    closed = [q for _ in range(POSES) for q in closed_poses(system, rng, size)]
+    poses = [q for q in closed for _ in range(MOTIONS)]
     motion, rate = FreeMotion(system), system.scales.rate
     v, a = [], []
     for q in poses:

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from mbcasadi.description import RigidTree
 from mbcasadi.system.functions import evaluate
 from mbcasadi.system.mechanism import Mechanism
-from mbcasadi.system.natural_sizes import model_length, sizes_of_equations, tree_scales
+from mbcasadi.system.natural_sizes import model_length, tree_scales
 from mbcasadi.system.row_lengths import rows_of, typical_row_lengths
 
 Array = NDArray[np.float64]
@@ -33,17 +33,19 @@ SAMPLE_RANK_TOL = 1e-3
 small as the gap that is left."""
 
 
-def closed_poses(system: Mechanism, rng: np.random.Generator) -> list[Array]:
+def closed_poses(system: Mechanism, rng: np.random.Generator, size: Array) -> list[Array]:
     """Return poses at random that Newton's steps have closed, as they were drawn if none closes.
 
-    There may be fewer than `count`: each gets `TRIALS` trials.
+    There may be fewer than `SAMPLES`: each gets `TRIALS` trials.
 
     Those of given equations are sought where the first ones have closed.
+
+    Args:
+        system: the mechanism.
+        rng: of the poses.
+        size: (nv,) `natural_sizes` of the system.
     """
-    if system.tree is not None:
-        return _closed_from(system, rng, tree_scales(system.tree))
-    size = sizes_of_equations(system)
-    if not system.nc:
+    if system.tree is not None or not system.nc:
         return _closed_from(system, rng, size)
     spread = np.sqrt(np.mean(np.square(_closed_from(system, rng, size)), axis=0))
     return _closed_from(system, rng, np.where(spread > 0, np.sqrt(3.0) * spread, size))
@@ -51,7 +53,8 @@ def closed_poses(system: Mechanism, rng: np.random.Generator) -> list[Array]:
 
 def _closed_from(system: Mechanism, rng: np.random.Generator, size: Array) -> list[Array]:
     """Return closed poses; those of given equations are sought inside ±size."""
-    starts = [_random_pose(system, rng, size) for _ in range(TRIALS * SAMPLES)]
+    length = 1.0 if system.tree is None else model_length(system.tree)
+    starts = [_random_pose(system, rng, size, length) for _ in range(TRIALS * SAMPLES)]
     return closed_from(system, starts, size, SAMPLES) or starts[:SAMPLES]
 
 
@@ -98,11 +101,11 @@ def random_poses(system: Mechanism, rng: np.random.Generator, count: int) -> Arr
     return np.asarray(system.integrate.map(count)(tree.q0, steps.T)).T
 
 
-def _random_pose(system: Mechanism, rng: np.random.Generator, size: Array) -> Array:
+def _random_pose(system: Mechanism, rng: np.random.Generator, size: Array, length: float) -> Array:
     tree = system.tree
     if tree is None:
         return np.asarray(size * rng.uniform(-1.0, 1.0, system.nq))
-    step = _random_step(system, tree, rng, model_length(tree))
+    step = _random_step(system, tree, rng, length)
     return np.asarray(system.integrate(tree.q0, step)).ravel()
 
 

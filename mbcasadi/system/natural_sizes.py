@@ -33,6 +33,11 @@ ZERO = 1e-12
 """An entry is zero at q = 0 below this share of its median: rounding errors have no size."""
 
 
+def natural_sizes(system: Mechanism) -> Array:
+    """Return (nv,) the sizes of the coordinates of a system."""
+    return sizes_of_equations(system) if system.tree is None else tree_scales(system.tree)
+
+
 def tree_scales(tree: RigidTree) -> Array:
     """Return 1 for rotations and `model_length` for translations."""
     size, length = np.ones(tree.nv), model_length(tree)
@@ -93,7 +98,7 @@ def _size_along(equations: ca.Function, j: int) -> float:
     def values(steps: Array) -> Array:
         poses = np.zeros((nq, steps.size))
         poses[j] = steps
-        return np.asarray(equations.map(steps.size)(poses).full())
+        return np.asarray(equations(poses).full())
 
     steps = 10.0 ** (np.arange(-DECADES * PER_DECADE, DECADES * PER_DECADE + 1) / PER_DECADE)
     start, along = values(np.zeros(1)), values(steps)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from mbcasadi.system.closed_poses import closed_poses
 from mbcasadi.system.mechanism import Mechanism
-from mbcasadi.system.natural_sizes import model_length, sizes_of_equations, tree_scales
+from mbcasadi.system.natural_sizes import model_length, natural_sizes
 from mbcasadi.system.row_lengths import rows_of, typical_row_lengths
 
 Array = NDArray[np.float64]
@@ -48,8 +48,9 @@ class Scales:
 def measure_scales(system: Mechanism) -> Scales:
     """Return the scales of a system; deterministic."""
     rng = np.random.default_rng(0)
-    poses = closed_poses(system, rng)
-    size = _coordinate_scales(system, poses)
+    sought = natural_sizes(system)
+    poses = closed_poses(system, rng, sought)
+    size = _scales_by_inertia(system, poses, sought) if system.tree is None else sought
     rate = _rate(system, poses, size)
     states = tuple((q, rate * size * rng.standard_normal(system.nv)) for q in poses)
     rows, norms = (typical_row_lengths(system, states, np.diag(x)) for x in (size, size**0))
@@ -75,21 +76,15 @@ def _rate(system: Mechanism, poses: list[Array], size: Array) -> float:
     return float(rate) if 0 < rate < np.inf else 1.0
 
 
-def _coordinate_scales(system: Mechanism, poses: list[Array]) -> Array:
-    if system.tree is not None:
-        return tree_scales(system.tree)
-    return _scales_by_inertia(system, poses)
-
-
-def _scales_by_inertia(system: Mechanism, poses: list[Array]) -> Array:
+def _scales_by_inertia(system: Mechanism, poses: list[Array], least: Array) -> Array:
     """Return coordinates of equal kinetic energy, of the size of the poses' spread.
 
-    That is at least the size at which the equations change: few poses close, and those may be near
-    each other. A coordinate without inertia gets the scale with which its share in its rows equals
-    that of the others.
+    That is at `least` the size at which the equations change: few poses close, and those may be
+    near each other. A coordinate without inertia gets the scale with which its share in its rows
+    equals that of the others.
     """
     inertia = np.mean([np.diag(np.asarray(system.mass_matrix(q))) for q in poses], axis=0)
-    spread = np.maximum(np.std(poses, axis=0), sizes_of_equations(system))
+    spread = np.maximum(np.std(poses, axis=0), least)
     massive = inertia > 0
     moving = massive & (spread > 0)
     size = np.zeros(system.nv)

@@ -32,7 +32,7 @@ def all_formulations(it: Mechanism) -> ca.Function:
 @pytest.mark.parametrize(
     "name", ["four_bar", "climbing_particle", "euler_parameters", "switched_particles"]
 )
-@pytest.mark.every(2)
+@pytest.mark.every(4)
 def test_exported_c_of_every_formulation_is_the_function(name, tmp_path):
     """With a mask, one C serves all states, each of which has other rows switched off."""
     it = mechanism(name)

@@ -1,6 +1,7 @@
 """Equal parts of scalar functions become one loop that computes the same."""
 
 import json
+import os
 import re
 import shutil
 
@@ -220,7 +221,12 @@ def test_inertia_and_bias_of_robots_with_limbs(name, parts, share):
         assert_same(function, [ca.DM(rng.normal(size=function.size_in(k))) for k in range(2)])
 
 
-@pytest.mark.parametrize("compiler", [c for c in ("cc", "gcc", "clang") if shutil.which(c)])
+COMPILERS = {
+    os.path.realpath(path): name for name in ("cc", "gcc", "clang") if (path := shutil.which(name))
+}
+
+
+@pytest.mark.parametrize("compiler", COMPILERS.values())
 def test_compilers_warn_of_nothing(compiler, tmp_path):
     for function in (mechanics("quadruped"), limbs_of_other_signs(), limbs_with_choices()):
         source = tmp_path / f"{function.name()}.c"

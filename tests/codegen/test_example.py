@@ -31,7 +31,8 @@ def export(make, folder):
 
 
 @pytest.mark.skipif(shutil.which("cmake") is None, reason="cmake is not installed")
-@pytest.mark.parametrize("make", [saturated_controller, staged])
+@pytest.mark.parametrize("make", [staged, saturated_controller])
+@pytest.mark.every(2)
 def test_cmake_builds_the_library_and_the_example(make, tmp_path):
     project = export(make, tmp_path / "out")
     for command in ("cmake -S . -B build", "cmake --build build"):

@@ -120,6 +120,7 @@ def test_one_other_bit_is_seen(logged, field, tmp_path):
     assert re.search("outputs|the state ", result.first_difference)
 
 
+@pytest.mark.long
 def test_another_library_agrees_to_a_tolerance(logged, tmp_path):
     """Without vectors sums have another order; the build's name says so."""
     project, file = logged("quadruped")

@@ -57,6 +57,7 @@ def test_a_sensor_that_freezes_does_not_drive_the_mechanism(swinging):
     assert speed < 4.0  # the motion itself has π
 
 
+@pytest.mark.long
 def test_the_controller_comes_back_with_its_sensor(swinging):
     speed, error = fastest(swinging, lambda t: FREEZE < t < FREEZE + 0.1, supervised=True)
     assert speed < 4.0

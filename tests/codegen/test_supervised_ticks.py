@@ -136,6 +136,7 @@ def test_ticks_of_a_quadruped_are_those_of_the_model(standing_project):
 
 
 @pytest.mark.parametrize("name", ["law", "two phases", "by hand"])
+@pytest.mark.every(2)
 def test_ticks_are_those_of_the_model(name, tmp_path):
     compare_with_model(name, *supervised_project(name, tmp_path / "c"))
 

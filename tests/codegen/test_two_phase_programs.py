@@ -20,6 +20,7 @@ static int same(const double *a, const double *b, size_t n) { return !memcmp(a, 
 """
 
 
+@pytest.mark.every(2)
 def test_a_memory_may_move_between_phases_and_z_be_its_own_successor(project, tmp_path):
     text = f"""
 #include "phased.h"
@@ -50,6 +51,7 @@ int main(void) {{
     run_program(tmp_path, text, project)
 
 
+@pytest.mark.every(2)
 def test_a_call_that_interrupts_another_is_refused_and_spoils_nothing(project, tmp_path):
     """A timer's handler requires feedback, or for a whole tick, while we prepare."""
     text = f"""
@@ -108,6 +110,7 @@ int main(void) {{
     run_program(tmp_path, text, project, flags=("-D_GNU_SOURCE",))
 
 
+@pytest.mark.every(2)
 def test_sanitizers_find_nothing_in_any_order_of_calls(project, tmp_path):
     text = """
 #include "phased.h"

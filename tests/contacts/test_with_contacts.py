@@ -57,7 +57,7 @@ def held_hand():
 
 
 @pytest.mark.parametrize("case", [quadruped, humanoid, sloped, held_hand])
-@pytest.mark.every(2)
+@pytest.mark.every(4)
 def test_motion_and_forces_are_those_of_inverse_dynamics(case):
     """With the actuator forces of a law at random states on the ground; soles share a wrench."""
     system, tasks, contacts = case()

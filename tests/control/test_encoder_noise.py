@@ -105,6 +105,7 @@ def test_the_control_of_a_real_robot_with_loops_changes_in_proportion_to_the_noi
 
 
 @pytest.mark.parametrize("name", LOOPS)
+@pytest.mark.every(3)
 def test_the_acceleration_changes_in_proportion_to_the_noise(name):
     system = mb.read_mjcf(models.path(name))
     q, v, directions, rng = closed_state(system, 0.3)

@@ -28,15 +28,29 @@ NUMBERS = {"torque_weight", "internal_force_weight", "rank_tol", "tolerance", "s
 
 LONG = {
     "cones, soft joints, tunable",
+    "dependent_tracking",
+    "feedback_from_ss",
     "feet with ranges",
     "figures",
+    "force",
+    "gravity_compensated_pd",
+    "hybrid",
+    "impedance_control",
+    "least_norm",
     "levels",
     "limits of positions",
+    "lti_inverse_dynamics",
     "passive",
+    "passive_joint_control",
+    "pole_placement",
+    "projected",
+    "qr_inverse_dynamics",
+    "quasi_velocity_force",
     "ramp, forces, rates",
     "shared and soft feet",
 }
-"""Their options have tests with C of their own, or their law is there once more."""
+"""Their options have tests with C of their own, their law is there once more, or its C has the
+parts of another one."""
 
 
 def long_where_listed(name: str):

@@ -72,7 +72,7 @@ LAWS = {
 
 
 @pytest.mark.parametrize("name", LAWS)
-@pytest.mark.every(3)
+@pytest.mark.every(5)
 def test_a_controller_at_p_is_that_of_the_model_with_these_numbers(name, four_bar, state) -> None:
     own = ("computed_torque", "inverse_dynamics")
     system = four_bar if name in own else mb.read_mjcf(FOUR_BAR, parameters=[*CHANGED])

@@ -180,7 +180,7 @@ def outputs(law, u, driven=False, chosen=THETA):
 
 
 @pytest.mark.parametrize("name", LAWS)
-@pytest.mark.every(5)
+@pytest.mark.every(7)
 def test_a_law_gives_the_same_control_in_all_units(name):
     kind = name.split(":")[0]
 
@@ -252,7 +252,7 @@ def crank_controls(u):
 
 @pytest.mark.parametrize("limit", [np.inf, 1.0])
 @pytest.mark.parametrize("a", [0.7, 1.55, 3.0])
-@pytest.mark.every(2)
+@pytest.mark.every(4)
 def test_inverse_dynamics_of_given_equations_agrees_in_all_units(limit, a):
     def found(u):
         system, size = slider_crank(u, limit), u.of(CRANK_KINDS)
@@ -273,6 +273,7 @@ def test_inverse_dynamics_of_given_equations_agrees_in_all_units(limit, a):
 
 
 @pytest.mark.parametrize("rank_tol", [1e-6, 0.03])
+@pytest.mark.every(2)
 def test_laws_of_given_equations_agree_in_all_units(rank_tol):
     def found(u):
         system, pose = slider_crank(u), ca.SX.sym("q", 3)
@@ -323,6 +324,7 @@ OPTIONS = {
 
 
 @pytest.mark.parametrize("options", OPTIONS)
+@pytest.mark.every(2)
 def test_options_of_inverse_dynamics_agree_in_all_units(options):
     """Over five ticks with errors of the model."""
 

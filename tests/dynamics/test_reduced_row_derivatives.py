@@ -74,7 +74,8 @@ def differentiated(system):
     return ca.Function("d", [*inputs.values()], [*outputs.values()], [*inputs], [*outputs])
 
 
-@pytest.mark.parametrize(("points", "body_first"), [(4, True), (2, False)])
+@pytest.mark.parametrize(("points", "body_first"), [(2, False), (4, True)])
+@pytest.mark.every(2)
 def test_derivatives_of_a_humanoid_on_its_soles_are_those_of_differences(points, body_first):
     robot = case("humanoid on its soles", humanoid(points, body_first=body_first), spread=0.1)
     system, rng = robot.system, np.random.default_rng(22)
@@ -109,6 +110,7 @@ def two_bodies(rows):
     return read_mjcf(f"<mujoco><worldbody>{bodies}</worldbody><equality>{rows}</equality></mujoco>")
 
 
+@pytest.mark.long
 def test_rows_that_are_far_open_leave_the_derivatives_along_the_closed_ones_right():
     """Two points hold a body to another one, which repeats a row where both are closed."""
     for rows, rank in ((POINTS, 5), (POINTS + WELD, 8)):

@@ -70,7 +70,7 @@ def errors(z, walk, run):
 def test_errors_are_as_large_as_the_covariance_says_and_false_alarms_as_rare_as_asked(
     robot, tmp_path, is_thorough
 ):
-    alarm, runs = 1e-2, 100 if is_thorough else 40
+    alarm, runs = 1e-2, 100 if is_thorough else 24
     footing = replace(POINTS, false_alarm=alarm)
     own = made(robot, footing=footing)
     encoders = Encoders(rate_noise=0.02)
@@ -326,6 +326,7 @@ def test_nothing_is_concluded_before_the_first_sample_of_the_imu(robot, estimato
 
 
 @pytest.mark.parametrize("periods", [0.5, 1.2, 2.0, 5.0])
+@pytest.mark.every(2)
 def test_rates_from_positions_are_stable_with_any_dt(robot, periods):
     """Ticks that are not of the usual period; encoders of positions only."""
     own = base_estimator(robot.system, robot.feet, imu=Imu("trunk"), q0=robot.q0, period=DT)

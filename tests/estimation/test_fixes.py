@@ -67,13 +67,15 @@ def drawn(fix, R, p, rng):
         (("pose",), np.deg2rad(150)),
     ],
 )
+@pytest.mark.every(2)
 def test_a_start_of_wrong_heading_comes_right_and_errors_are_what_the_covariance_says(
-    system, kinds, yaw
+    system, kinds, yaw, is_thorough
 ):
+    runs = 25 if is_thorough else 10
     noise = {"yaw": 0.03, "magnetometer": 0.02, "position": 0.02, "height": 0.01, "pose": 0.01}
     fixes = [Fix(kind, "trunk", noise[kind]) for kind in kinds]
     away = (20.0, -30.0, 2.0) if fixes[-1].seen[2] else (0, 0, 2.0)
-    own, runs, rng = made(system, fixes, yaw, away), 25, np.random.default_rng(1)
+    own, rng = made(system, fixes, yaw, away), np.random.default_rng(1)
     tick, walk = own.function.map(runs), walk_of(system, runs, 3)
     z, found = np.tile(own.z0[:, None], (1, runs)), []
     for k in range(1, 101):
@@ -268,6 +270,7 @@ def test_bad_fixes_are_refused(system):
         made(system, [Fix("yaw", "mast", 0.1)])
 
 
+@pytest.mark.long
 def test_in_float_it_is_near_and_hostile_fixes_leave_it_sound(system, tmp_path):
     """With a position that nobody knows at first: no small difference of large variances."""
     fixes = [Fix("pose", "trunk", 2e-3, longest_delay=0.03)]

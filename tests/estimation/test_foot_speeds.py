@@ -51,6 +51,7 @@ def fall(feet, lasts):
     return masks, rates
 
 
+@pytest.mark.long
 def test_a_foot_that_falls_adds_nothing_until_it_rests(system):
     masks, rates = fall([0], FALLS)
     swings = masks.copy()

@@ -53,6 +53,7 @@ def after(observer, good, ticks=1500):
 @pytest.mark.parametrize(
     "name", ["scara", "four_bar", pytest.param("quadruped", marks=pytest.mark.long)]
 )
+@pytest.mark.every(2)
 def test_a_momentum_observer_recovers(name):
     system = systems()[name]
     observer = momentum_observer(system, gain=50.0, rate_noise=1e-3, force_noise=0.1)
@@ -70,6 +71,7 @@ def test_a_momentum_observer_recovers(name):
 
 
 @pytest.mark.parametrize("name", ["scara", "four_bar"])
+@pytest.mark.every(2)
 def test_a_velocity_observer_recovers(name):
     system = systems()[name]
     observer = velocity_observer(system, encoders=Encoders(acceleration=3.0))

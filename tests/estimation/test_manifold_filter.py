@@ -147,6 +147,7 @@ def _rate_slopes(system, q, v):
     return (np.array(psi[: len(q)]) - np.array(psi[len(q) :])).T / 2e-6
 
 
+@pytest.mark.long
 def test_a_3rrr_with_two_of_its_three_encoders_is_consistent():
     _, found, ranks, out, nis, filter_ = drawn_runs(
         "planar_3rrr",

@@ -183,6 +183,7 @@ def _pose(crank):
 
 
 @pytest.mark.parametrize(("seed", "speed"), [(1, 60.0), (2, 120.0)])
+@pytest.mark.every(2)
 def test_a_lost_filter_says_so_until_it_has_found_the_mechanism_again(filter_, in_c, seed, speed):
     """The crank, which rested, is found to spin: samples that fit by chance prove nothing."""
     world, z = World(seed), filter_.z0

@@ -52,6 +52,7 @@ class Run:
 
 
 @pytest.mark.parametrize("name", PUSHES)
+@pytest.mark.every(2)
 def test_the_residual_is_the_push_on_a_body_behind_the_filter(name):
     coarse, fine = Run(name, 1e-3), Run(name, 5e-4)
     assert fine.size > 0.3  # N m: it is pushed
@@ -60,6 +61,7 @@ def test_the_residual_is_the_push_on_a_body_behind_the_filter(name):
 
 
 @pytest.mark.parametrize("name", PUSHES)
+@pytest.mark.every(2)
 def test_a_push_is_a_collision_and_motion_with_damping_is_none(name):
     run = Run(name, 5e-4)
     assert not run.hits[~run.pushed].any()

@@ -17,7 +17,8 @@ from mbcasadi.contacts import with_contacts
 from mbcasadi.estimation import momentum_observer, residual_forces
 
 
-@pytest.mark.parametrize("push", [None, (10.0, 5.0, -30.0)])
+@pytest.mark.parametrize("push", [(10.0, 5.0, -30.0), None])
+@pytest.mark.every(2)
 def test_the_residual_of_a_standing_robot_is_that_of_its_feet(push):
     system = system_of("quadruped")
     feet = feet_of(system)

@@ -66,7 +66,7 @@ def rotor_of(calf):
 
 
 def test_springs_and_base_are_as_wrong_as_their_covariance_says(robot, is_thorough):
-    runs = 40 if is_thorough else 25
+    runs = 40 if is_thorough else 12
     own = robot.estimator(footing=replace(POINTS, false_alarm=1e-2))
     tick = own.function.map(runs)
     springs = {robot.at(s.joint): s for s in SPRINGS}

@@ -1,9 +1,11 @@
 """The examples of MPC show what they promise."""
 
 import numpy as np
+import pytest
 from support.examples import shown
 
 
+@pytest.mark.long
 def test_a_four_bar_forgets_a_load_that_is_estimated(tmp_path):
     names, runs = shown(26, tmp_path)
     for found in runs.values():

@@ -67,6 +67,7 @@ def test_what_dampers_take_is_missing_in_the_energy(name):
     assert abs(run.energy[-1] - run.energy[0] - work) < WORK_TOL
 
 
+@pytest.mark.long
 def test_a_qp_controller_drives_the_four_bar_while_its_loop_stays_closed():
     system = mechanism("four_bar").system
     law = InverseDynamicsQP(system, tasks=[PostureTask(kp=100.0, joints=["crank"])])

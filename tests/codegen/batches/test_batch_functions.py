@@ -88,7 +88,7 @@ def test_random_functions_are_evaluated_as_by_casadi(seed):
 
 
 @pytest.mark.parametrize("seed", range(10, 14))
-@pytest.mark.every(3)
+@pytest.mark.every(4)
 def test_nested_functions_and_matrix_expressions_stay_in_lanes(seed):
     function = nested_function(seed)
     batch = mb.batch(function)

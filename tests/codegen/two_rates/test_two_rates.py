@@ -37,7 +37,7 @@ WARNINGS += ("-Wshadow", "-Werror")
 NO_OUTPUT = {"malloc", "calloc", "realloc", "free", "printf", "puts", "fwrite"}
 
 
-@pytest.fixture(scope="module", params=[0, 1, 3])
+@pytest.fixture(scope="module", params=[0, pytest.param(1, marks=pytest.mark.long), 3])
 def project(request, tmp_path_factory):
     parts = two_rates(request.param, f"hand{request.param}")
     return mb.export_two_rates(parts, tmp_path_factory.mktemp("c") / "out")

@@ -76,6 +76,7 @@ def lowest(law, **tuning):
     return heights.min(), flags
 
 
+@pytest.mark.long
 def test_the_hand_stops_at_the_plane_and_without_it_goes_below():
     height, flags = lowest(law_of(PLANE))
     assert LEVEL - 1e-4 < height < LEVEL + 1e-3  # explicit steps: 1e-4 of a tick's motion

@@ -94,6 +94,7 @@ def test_usual_braking_is_that_of_the_servo_which_is_not_clipped():
     assert_array_equal(given.followed, given.braking)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("delay", [0, 1])
 @pytest.mark.every(2)
 def test_generated_c_keeps_a_light_joint_within_its_speed_in_mujoco(delay):

@@ -85,6 +85,7 @@ KP_OF_ARM, KD = 100.0, 20.0
 
 
 @pytest.mark.parametrize("levels", [[], [["posture"]]])
+@pytest.mark.every(2)
 def test_a_law_without_rows_is_exported_and_gives_the_torques_of_mujoco(tmp_path, levels):
     tasks = [PostureTask(kp=KP_OF_ARM, kd=KD)]
     law = InverseDynamicsQP(read_mjcf(ARM), tasks, period=0.002, torque_weight=1e-9, levels=levels)

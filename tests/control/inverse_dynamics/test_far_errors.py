@@ -211,6 +211,7 @@ def test_an_arm_at_a_stop_in_another_branch_comes_home():
         assert np.allclose(recording.q[-1], home, atol=1e-3) == is_home
 
 
+@pytest.mark.long
 def test_a_far_step_that_is_within_reach_is_made():
     """Postures lead home, not away from a reference that their pose does not have."""
     model = mujoco.MjModel.from_xml_path(str(models.path("scara")))

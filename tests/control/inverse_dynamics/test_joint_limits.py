@@ -190,6 +190,7 @@ def test_a_servo_brakes_with_the_far_end_of_its_range(limit, force):
 LATE, HEAVY = 2, 0.1  # ticks, share of the mass
 
 
+@pytest.mark.long
 def test_by_default_a_heavier_arm_whose_commands_are_late_stops_before_its_stops(arm):
     """Were the planned braking the most that is demanded, it would be 30 mrad beyond."""
     late = {"period": 0.002, "delay": LATE, "joint_limits": JointLimits(BOTH)}

@@ -82,6 +82,7 @@ def of_c(law, compiled, solution, q, v, ref, mask):
 
 
 @pytest.mark.parametrize("first", ["com", "base"])
+@pytest.mark.every(2)
 def test_three_levels_of_a_quadruped_equal_levels_in_sequence(first):
     rng, law = np.random.default_rng(21), quadruped(first)
 
@@ -105,9 +106,9 @@ def test_three_levels_of_a_quadruped_equal_levels_in_sequence(first):
     ],
 )
 @pytest.mark.every(3)
-def test_levels_of_an_arm_equal_levels_in_sequence(levels, tmp_path):
+def test_levels_of_an_arm_equal_levels_in_sequence(levels, tmp_path, is_thorough):
     rng, law = np.random.default_rng(4), InverseDynamicsQP(arm(), ARM, levels=levels)
-    in_c = len(levels) == len(ARM)
+    in_c = len(levels) == len(ARM) and is_thorough
     compiled = export_c(law, tmp_path / "law").load() if in_c else None
 
     def states():
@@ -182,6 +183,7 @@ def test_the_exported_levels_are_those_in_sequence_and_of_the_function_from_any_
 
 
 @pytest.mark.parametrize("damping", [1e-2, 5e-2])
+@pytest.mark.every(2)
 def test_u_is_bounded_and_continuous_through_a_singular_pose(damping):
     far = np.tile([-1e5, 1e5], (7, 1))
     law = InverseDynamicsQP(

@@ -90,6 +90,7 @@ def test_what_is_determined_is_what_no_force_without_motion_changes(mechanism):
 
 
 @pytest.mark.parametrize("kind", ["free", "least"])
+@pytest.mark.every(2)
 def test_two_pins_share_their_load_by_stiffness_around_a_preload(kind):
     mechanism = twice_pinned_four_bar(), ("crank",)
     system, rng = mechanism[0], np.random.default_rng(5)
@@ -313,6 +314,7 @@ def asked(law):
 
 
 @pytest.mark.parametrize(("feedback", "off"), [(FEEDBACK, 0.05), (None, 0.5)])
+@pytest.mark.every(2)
 def test_a_pin_carries_what_is_asked_for_in_mujoco(feedback, off):
     law = tensioned(feedback)
     ref = asked(law)

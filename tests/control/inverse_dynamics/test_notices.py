@@ -312,6 +312,7 @@ def test_a_missed_cone_is_seen_beside_strong_motors(controller, turn):
     assert status == Status.FAILED
 
 
+@pytest.mark.long
 def test_a_weight_that_is_tuned_decides_which_tasks_are_judged_and_of_levels_the_first_is():
     law, ref = opposed(1.0, tunable=["weights"])
     assert set(law.explain([0.0], [0.0], ref).missed) == {"up", "down"}

@@ -33,7 +33,8 @@ PRESSES = 1e-6  # a multiplier above this is none of rounding
 RANK = 1e-6  # of rows of unit length
 SAME = 1e-4  # of a level, relative to its error at rest: the root of what Clarabel leaves
 UNBOUNDED = 1e29
-IN_PYTHON = 2  # ticks of the Function, whose method for cones takes seconds
+TICKS = 12
+IN_PYTHON = 2  # ticks of the Function of cones, whose method takes seconds
 OPTIONS = {
     "cones": {"cone": "quadratic"},
     "cones, two bodies of internal forces": {"cone": "quadratic", "sharing": LoadSharing()},
@@ -143,17 +144,19 @@ def levels_of(law, qp, q, v, ref):
 
 @pytest.mark.parametrize("name", OPTIONS)
 @pytest.mark.every(2)
-def test_levels_are_those_in_sequence(name, tmp_path):
+def test_levels_are_those_in_sequence(name, tmp_path, is_thorough):
+    """As C with cones, of others the Function: their C, of 100,000 lines, with `--all`."""
     options = OPTIONS[name]
     law, plain = law_of(options, levels=LEVELS), law_of(options)
-    compiled = export_c(law, tmp_path / "law").load()
+    in_c = "cone" in options or is_thorough
+    tick = export_c(law, tmp_path / "law").load() if in_c else law.function
     rng, touched, nu = np.random.default_rng(0), 0, law.system.nu
     slacks = len(law.controller.outputs[-1].components) if law.soft else 0
     z = law.z0
-    for k in range(12):
+    for k in range(TICKS):
         q, v = stand(law.system, rng, spread=0.1, speed=0.5, key="stand")
         ref = disturbed(law, law.system.tree.keyframes["stand"], rng, 30.0 if k % 2 else 3.0)
-        out = compiled(q=q, v=v, ref=ref, mask=np.ones(len(law.mask_names)), z=z)
+        out = tick(q=q, v=v, ref=ref, mask=np.ones(len(law.mask_names)), z=z)
         assert float(out["status"]) == Status.SOLVED
         got, z, qp = np.array(out["levels"]).ravel(), out["z_next"], plain.problem(q, v, ref)
         price = np.zeros(len(qp.g))
@@ -163,7 +166,7 @@ def test_levels_are_those_in_sequence(name, tmp_path):
         sizes = np.array([np.linalg.norm(b) for _, b in levels])
         assert np.all(np.abs(got - expected) <= SAME * sizes), (k, got, expected, sizes)
         touched += expected[0] > 0.01 * sizes[0]
-        if k < IN_PYTHON:
+        if in_c and k < IN_PYTHON:
             solution = law.solve(q, v, ref)
             assert solution.status == Status.SOLVED
             assert np.all(np.abs(list(solution.levels.values()) - got) <= 1e-6 * sizes)

@@ -68,11 +68,17 @@ def standing(options):
     return InverseDynamicsQP(system, [TRUNK, POSTURE], feet(**contact), period=0.002, **own)
 
 
-@pytest.fixture(scope="module", params=LEGS)
+def long_with_levels(name):
+    """Return a set of options as a parameter; levels are long, and have tests of their own."""
+    return pytest.param(name, marks=[pytest.mark.long] * name.startswith("levels"))
+
+
+@pytest.fixture(scope="module", params=map(long_with_levels, LEGS))
 def law(request):
     return standing(LEGS[request.param])
 
 
+@pytest.mark.long
 def test_servos_levels_and_an_observer_hold_an_arm():
     system = mb.read_mjcf(SERVOS)
     law = InverseDynamicsQP(

@@ -127,6 +127,7 @@ def test_the_arm_has_the_acceleration_that_the_task_wants(arm, integrator):
 
 
 @pytest.mark.parametrize("arm", ARMS)
+@pytest.mark.every(2)
 def test_the_generated_law_follows_a_path_with_integrals_and_a_slew_rate(arm):
     system = mb.read_mjcf(arm())
     law = InverseDynamicsQP(system, tasks=[PostureTask(kp=100, kd=20)], period=STEP)

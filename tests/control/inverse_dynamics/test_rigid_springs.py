@@ -97,7 +97,7 @@ def without_spring(law, model, q, v, ref):
     ids=["once", "once more by a tendon"],
 )
 @pytest.mark.parametrize("sharing", [None, LoadSharing(rows="all")], ids=["", "shared"])
-@pytest.mark.every(2)
+@pytest.mark.every(3)
 def test_motion_and_forces_are_those_of_a_leg_without_the_spring(springs, sharing):
     law = leg(springs, sharing=sharing)
     for model, q, v in states(law, 8):
@@ -256,6 +256,7 @@ def circling(springs):
     return np.linalg.norm(run.monitor["error"], axis=1), np.mean(run.status == 0)
 
 
+@pytest.mark.long
 def test_an_arm_with_springs_in_its_joints_follows_a_circle_in_mujoco():
     """The law that takes the springs as they are is half a metre off within 0.4 s."""
     with_springs, solved = circling(RigidSprings(("shoulder_spring", "elbow_spring")))

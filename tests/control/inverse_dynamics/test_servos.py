@@ -236,7 +236,7 @@ def test_an_unstable_loop_is_refused_when_the_controller_is_built(
 
 @pytest.mark.parametrize(("integrator", "inertia"), [("Euler", 0.02), ("implicitfast", 1e-3)])
 @pytest.mark.parametrize("share", [0.7, 1.3])
-@pytest.mark.every(3)
+@pytest.mark.every(4)
 def test_what_is_not_refused_is_stable_in_mujoco_with_a_wrong_inertia(integrator, inertia, share):
     controller = InverseDynamicsQP(
         read_mjcf(HINGE.format(integrator=integrator, inertia=inertia)), [PostureTask()]
@@ -280,6 +280,7 @@ def frozen_commands(delay, count=800):
     return np.array(commands)
 
 
+@pytest.mark.long
 def test_a_sensor_that_stays_where_it_is_does_not_let_commands_drift(monkeypatch):
     monkeypatch.setattr(servo_dynamics, "CORRECTED", 1e9)
     free = frozen_commands(2)

@@ -4,6 +4,7 @@ from functools import cache
 
 import mujoco
 import numpy as np
+import pytest
 from numpy.testing import assert_allclose
 from support.loops_in_mujoco import ticks
 from support.mechanisms_of_control import system_of
@@ -49,6 +50,7 @@ def stance_change(law):
     return np.abs(stance[-1] - stance[SETTLED]).max()
 
 
+@pytest.mark.long
 def test_feet_do_not_slide_apart():
     """They do so by a decimetre a second where forces along the ground have no weight."""
     ours = law_of()
@@ -77,6 +79,7 @@ SAG = 5e-3  # m, that the floor gives way at least
 ERROR = 1e-3  # m
 
 
+@pytest.mark.long
 def test_a_quadruped_on_a_floor_that_gives_way_follows_its_height():
     """`solref="0.05 1"` is a resonance of 20 rad/s, twice the bandwidth of the task."""
     system = system_of("quadruped")

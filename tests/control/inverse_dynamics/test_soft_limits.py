@@ -91,6 +91,7 @@ def states_of_arm(count):
 
 
 @pytest.mark.parametrize("linear", [0.0, 30.0])
+@pytest.mark.every(2)
 def test_a_soft_problem_has_the_optimum_of_the_problem_with_its_slack_written_out(arm, linear):
     hard = law_of_arm(arm)
     soft = law_of_arm(arm, [SoftLimit("joints", price=50.0, linear=linear)])
@@ -224,6 +225,7 @@ def test_usual_braking_of_all_joints_at_once_is_within_what_the_motors_give(link
     assert np.all(d > 0.2 * alone)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("start", [(0.0, 0.0), (0.5, -1.0)])
 @pytest.mark.every(2)
 def test_weak_links_that_brake_together_stop_before_their_stops(links, start):
@@ -258,6 +260,7 @@ def law_of_carts(carts, braking=2.0, **options):
 
 
 @pytest.mark.parametrize("speed", [1.0, 2.0])
+@pytest.mark.every(2)
 def test_carts_that_are_faster_than_stated_braking_stops_meet_at_the_margin(carts, speed):
     """2 m/s² do not stop 4 m/s within 0.8 m, and the motors give 20: what is needed is demanded."""
     law = law_of_carts(carts)

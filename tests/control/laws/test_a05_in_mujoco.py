@@ -117,6 +117,7 @@ def test_the_sampled_force_loop_holds_below_a_gain_of_one_only(gain, late, holds
         assert run.metric("torque.saturated") > 0.3
 
 
+@pytest.mark.long
 def test_a_force_law_alone_holds_the_pin_while_the_mechanism_swings_as_it_likes():
     system = system_of("slider_crank_driven")
     lam = np.array([0.0, 0.0, 30.0])  # N, of the pin
@@ -145,6 +146,7 @@ def test_a_force_law_alone_holds_the_pin_while_the_mechanism_swings_as_it_likes(
     assert np.median(miss) < 0.02 * np.median(np.linalg.norm(desired, axis=1))
 
 
+@pytest.mark.long
 def test_the_force_comes_back_at_once_after_a_demand_that_saturates():
     """Three times the reachable force is desired for 0.5 s; the integral does not wind up."""
     system = system_of("prr_arm")

@@ -93,7 +93,7 @@ def test_without_force_control_u_o_vanishes_and_the_force_is_the_published_one()
     ("name", "motors"),
     [("five_bar", 0), ("five_bar", 2), ("planar_3rrr", 0), ("prr_arm", 0), ("prr_arm", 2)],
 )
-@pytest.mark.every(2)
+@pytest.mark.every(4)
 def test_u_is_the_least_quasi_force_that_the_actuators_can_make(name, motors):
     system, theta = system_of(name), coordinates_of(name)
     B = np.array(system.actuation(system.tree.q0))

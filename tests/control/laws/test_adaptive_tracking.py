@@ -116,6 +116,7 @@ def test_the_lyapunov_function_falls_by_damping_alone(law, system) -> None:
         assert power == pytest.approx(loss, rel=1e-4)
 
 
+@pytest.mark.long
 def test_in_mujoco_a_heavier_load_is_learned(law, system, path) -> None:
     model, wrong = loaded(), dependent_tracking(system, kp=KP, kd=KD)
     fixed, learned = (run_in_mujoco(x, path, model) for x in (wrong, law))

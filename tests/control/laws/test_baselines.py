@@ -184,6 +184,7 @@ def test_what_the_tool_leaves_free_is_braked_without_moving_it():
     assert_allclose(a - other, expected, atol=1e-7)
 
 
+@pytest.mark.long
 def test_a_constant_push_shifts_the_tool_by_push_over_stiffness_in_mujoco_as_c():
     """f = Jᵀ F as MuJoCo's own force on the joints; 10 % more mass than the law knows of."""
     system, rows = system_of("planar_3rrr"), [0, 1]

@@ -100,7 +100,7 @@ RUNS = {
 
 
 @pytest.mark.parametrize("name", RUNS)
-@pytest.mark.every(3)
+@pytest.mark.every(5)
 def test_a_law_follows_in_mujoco(name):
     run = RUNS[name]
     system = system_of(run.model)

@@ -5,7 +5,7 @@ import inspect
 import casadi as ca
 import numpy as np
 import pytest
-from fuzz.calls_control import calls_of_laws
+from fuzz.table import arguments_of
 from support.refusals import refused
 
 import mbcasadi as mb
@@ -38,7 +38,6 @@ WRONG = (
     ca.SX.sym("z"),
 )
 PUBLIC = {name for name in laws.__all__ if inspect.isfunction(getattr(laws, name))} - {"make_law"}
-RIGHT = {name: calls_of_laws()[f"control.laws.{name}"] for name in sorted(PUBLIC)}
 FITS = (  # what is a right value after all, by the names of arguments
     ("x", ("name",)),
     (FIVE_BAR, ("system",)),
@@ -56,18 +55,18 @@ def fits(argument, value):
     return right or symbol_of_time or argument in ANYTHING
 
 
-@pytest.mark.parametrize("name", RIGHT)
+@pytest.mark.parametrize("name", sorted(PUBLIC))
 @pytest.mark.every(3)
 def test_a_wrong_argument_is_refused_by_an_exception_of_ours(name):
-    build = getattr(laws, name)
-    build(**RIGHT[name])
+    build, right = getattr(laws, name), arguments_of(f"control.laws.{name}")
+    build(**right)
     for argument, parameter in inspect.signature(build).parameters.items():
         optional = "None" in str(parameter.annotation) or parameter.default == ()
         for value in (*WRONG, *(() if optional or argument in ANYTHING else (None,))):
             if fits(argument, value):
                 continue
             try:
-                build(**(RIGHT[name] | {argument: value}))
+                build(**(right | {argument: value}))
             except err.MbcasadiError:
                 continue
             pytest.fail(f"{name}: {argument}={value!r} is accepted")

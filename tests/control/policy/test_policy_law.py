@@ -103,6 +103,7 @@ def test_a_wild_memory_of_the_policy_is_asked_anew_or_held_and_leaves_nothing(
     assert np.all(np.isfinite(out["z_next"].full()))
 
 
+@pytest.mark.long
 def test_it_runs_in_a_loop_with_the_monitor_of_the_law(law):
     """A policy of time alone draws what the reference of the law would."""
     t = ca.MX.sym("t")

@@ -68,7 +68,7 @@ def test_a_delay_of_whole_periods_is_one_more_delay(delay):
     assert loop_margins(pd_loop(40.0, delay + int(late) + 1)) is None
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", [*MODELS[:2], pytest.param(MODELS[2], marks=pytest.mark.long)])
 def test_lqr_has_the_margins_of_its_theorem(name):
     """Safonov and Athans 1977: factors from 1/2 to infinity and 60°, in continuous time."""
     linear = at_rest(name)

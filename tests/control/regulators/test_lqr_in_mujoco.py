@@ -64,6 +64,7 @@ def test_the_regulator_holds_what_falls_without_it(name):
     assert np.isfinite(record.metric("time.median"))
 
 
+@pytest.mark.long
 def test_placed_poles_hold_the_pendulum_too():
     linear = at_rest("pendulum_on_four_bar")
     largest, last, _ = run("pendulum_on_four_bar", pole_placement(linear, [-4, -5, -6, -40]))

@@ -230,6 +230,7 @@ def test_moving_arms_are_braked_without_measurement(begin):
     assert result.top_speed < 5  # rad/s; 7.7 with gravity alone, 16 without force
 
 
+@pytest.mark.long
 def test_a_standing_quadruped_stands_without_measurement():
     controller, model = quadruped()
     pose = controller.system.tree.keyframes["stand"]

@@ -79,7 +79,10 @@ def turned_speed(v):
     return out
 
 
-@pytest.fixture(scope="module", params=["by the schedule", "by touch-down"])
+TOUCH_DOWN = pytest.param("by touch-down", marks=pytest.mark.long)
+
+
+@pytest.fixture(scope="module", params=["by the schedule", TOUCH_DOWN])
 def walks(request):
     stepping = mpc.SwingParameters()
     if request.param != "by the schedule":

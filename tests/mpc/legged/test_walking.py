@@ -89,6 +89,7 @@ def test_the_body_has_the_mass_and_inertia_of_all_its_parts(who):
     assert body.friction * np.sqrt(2) == pytest.approx(0.6)
 
 
+@pytest.mark.long
 def test_gravity_that_leans_is_that_of_the_body_and_of_its_motion():
     model = mujoco.MjModel.from_xml_path(str(own_models.path("quadruped")))
     model.opt.gravity = [1.5, -0.7, -9.5]  # a slope, in axes of the ground
@@ -116,6 +117,7 @@ def test_gravity_that_leans_is_that_of_the_body_and_of_its_motion():
     assert np.linalg.norm(output["trunk.acceleration"]) < 0.5
 
 
+@pytest.mark.long
 def test_tasks_that_the_planner_does_not_know_hold_the_nominal_pose(robot):
     tasks = [*robot.law.tasks, PostureTask(weight=1e-3), FrameTask("trunk", name="head")]
     law = robot.inverse_dynamics(tasks=tasks)

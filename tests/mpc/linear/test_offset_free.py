@@ -99,6 +99,7 @@ def test_what_makes_no_sense_is_refused_with_advice(case):
         controller_of(**options)
 
 
+@pytest.mark.long
 def test_a_four_bar_keeps_its_pose_under_a_load_in_mujoco():
     linear, path, offsets = at_rest("four_bar"), models.path("four_bar"), {}
     crank = np.eye(2 * linear.system.nv)[:1]

@@ -58,6 +58,7 @@ def test_a_turning_body_is_the_one_of_an_independent_integration():
     np.testing.assert_allclose(solution.x[-1], [*exact.q[-1], *exact.v[-1]], atol=1e-7)
 
 
+@pytest.mark.long
 def test_a_four_bar_has_the_optimum_of_fine_shooting():
     system = mb.read_mjcf(models.path("pendulum_on_four_bar"))
     weights = [1, 0, 1, 0, 0.1, 0, 0.1, 0]

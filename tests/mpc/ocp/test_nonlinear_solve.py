@@ -120,6 +120,7 @@ def test_rows_along_the_way_at_the_end_and_own_residuals_are_what_they_say():
     assert np.abs(solution.x[:, 1]).max() == pytest.approx(1.0, abs=INSIDE)
 
 
+@pytest.mark.long
 def test_the_task_of_an_inverse_dynamics_controller_is_followed(four_bar):
     task = PostureTask(joints=("crank",), kp=1.0, kd=0.0, weight=100.0)
     ocp = mpc.optimal_control_problem(

@@ -159,6 +159,7 @@ def test_what_a_gap_adds_to_the_slopes_is_not_dropped():
 
 
 @pytest.mark.parametrize("before", [0.1, 0.02])
+@pytest.mark.every(2)
 def test_slopes_hold_in_a_step_to_and_in_one_through_a_singular_pose(before):
     system = mechanism("slider_crank")
     crank, h = np.pi / 2 - before, 0.06
@@ -214,6 +215,7 @@ def test_the_length_of_a_step_and_its_clock_have_slopes_too(substeps):
     np.testing.assert_allclose(slopes(fixed, without), expected[:, :-1], atol=TOL)
 
 
+@pytest.mark.long
 def test_slopes_of_a_step_that_starts_with_an_impact():
     system = mechanism("pendulum_on_four_bar").with_mask()
     for mask in ([1, 1, 1], [0, 1, 1], [0, 0, 0]):

@@ -184,6 +184,7 @@ def on_its_foot(kp=2000.0, N=6):
     return ocp, np.array([*bent, 0.0, 0.0, 0.0])
 
 
+@pytest.mark.long
 def test_a_leg_with_position_servos_is_controlled_by_c_within_the_forces_of_its_servos(tmp_path):
     """At a step at which its servos, taken at the start, explode. The plan is that of IPOPT."""
     ocp, x0 = on_its_foot()

@@ -46,7 +46,10 @@ def run(law, z, ref, ticks=6, **given):
     return np.array(controls), int(sol["status"])
 
 
-@pytest.fixture(scope="module", params=["daqp", "stagewise"])
+DAQP = pytest.param("daqp", marks=pytest.mark.long)
+
+
+@pytest.fixture(scope="module", params=[DAQP, "stagewise"])
 def laws(request, tmp_path_factory):
     """Return the tunable iteration, its C, and the one that is made with other numbers."""
     solver = request.param

@@ -66,6 +66,7 @@ def run(rti, d, ticks):
 
 @pytest.mark.parametrize("model", FORCES)
 @pytest.mark.parametrize("delay", [0, 2])
+@pytest.mark.every(3)
 def test_each_tick_learns_the_same_share_of_a_constant_force_late_or_not(model, delay):
     """Of a free body with rotors, and of a stiff servo whose inertia over a step is 300 times."""
     d = np.array(FORCES[model])
@@ -104,6 +105,7 @@ def test_nothing_is_learned_where_the_model_is_right():
     assert np.abs(forces).max() < EXACT
 
 
+@pytest.mark.long
 def test_a_plan_that_has_learned_a_force_ends_where_one_ends_that_is_told_it():
     ocp, d = problem("quadrotor"), np.array([0.0, 0.0, -1.3, 0.0, 0.0, 0.0])
     told, free = (mpc.real_time_iteration(ocp, solver="stagewise") for _ in range(2))

@@ -29,6 +29,7 @@ def solved(x0=None, begin=None, **given):
 
 
 @pytest.mark.parametrize("rail", [np.inf, 0.5])
+@pytest.mark.every(2)
 def test_ticks_at_one_state_end_at_the_optimum_of_the_whole_problem(rail):
     x0 = np.array([0.02, 0.05, 0.0, 0.0])
     ocp, p, begin = solved(rail=rail)
@@ -68,6 +69,7 @@ def test_one_tick_solves_a_quadratic_problem():
     assert x[:, 1].min() == pytest.approx(-1.1, abs=SAME_QP)
 
 
+@pytest.mark.long
 def test_a_cart_pole_swings_up_and_stays():
     ocp, p, best = solved()
     rti = mpc.real_time_iteration(ocp, best)

@@ -68,6 +68,7 @@ def test_a_scheduled_contact_is_planned_with_its_impact_as_it_is_simulated():
     assert jump > 1.0
 
 
+@pytest.mark.long
 def test_tasks_are_costs_and_the_plan_has_the_names_of_the_joints():
     system = mb.read_mjcf(models.path("pendulum_on_four_bar"))
     task = PostureTask(joints=("crank",), kp=1.0, kd=0.0, weight=100.0)

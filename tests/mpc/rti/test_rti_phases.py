@@ -15,7 +15,10 @@ SOLVED, BAD_INPUT = 0, 3
 OPTIONS = {"plain": ({}, 0), "rates and delay": ({"du_bounds": [[-RATE, RATE]], "S": [0.01]}, 2)}
 
 
-@pytest.fixture(scope="module", params=OPTIONS)
+PLAIN = pytest.param("plain", marks=pytest.mark.long)
+
+
+@pytest.fixture(scope="module", params=[PLAIN, "rates and delay"])
 def iteration(request, tmp_path_factory):
     """Return a controller that holds a pole upright, and its C."""
     more, delay = OPTIONS[request.param]

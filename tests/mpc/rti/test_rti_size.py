@@ -39,6 +39,7 @@ def test_loops_and_written_out_parts_are_the_same_maps(monkeypatch, limit):
         np.testing.assert_allclose(actual.full(), expected.full(), atol=1e-12 * size)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["planar_biped", "quadruped"])
 @pytest.mark.every(2)
 def test_no_function_of_a_legged_robot_is_beyond_the_limit(name):

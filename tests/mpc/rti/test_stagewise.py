@@ -149,6 +149,7 @@ def test_hard_rows_of_the_end_that_no_cost_of_the_end_knows_are_met_from_any_gue
     assert at_bounds
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("size", "factor"), [(1e-3, 1e8), (1e3, 1e-8)])
 @pytest.mark.every(2)
 def test_neither_the_size_of_a_mechanism_nor_a_factor_of_its_cost_counts(size, factor, tmp_path):

@@ -85,6 +85,7 @@ def test_rows_that_contradict_each_other_are_named(mass):
         mpc.solve_trajectory(problem, guess)
 
 
+@pytest.mark.long
 def test_a_pose_by_all_its_coordinates_repeats_what_the_loop_says(five_bar):
     own, q = mpc.stage_symbols(five_bar), five_bar.tree.q0
     still = {"q0": q, "v0": np.zeros(4), "symbols": own, "horizon": 4}

@@ -118,6 +118,7 @@ def test_the_lagrangian_is_flat_in_every_direction(moves):
         assert abs(lagrangian(w + h * d) - lagrangian(w - h * d)) / (2 * h) < 1e-5
 
 
+@pytest.mark.long
 def test_the_duration_is_optimal_among_fixed_ones(moves):
     system, path, _, solution = moves
     best = solution["ipopt"]

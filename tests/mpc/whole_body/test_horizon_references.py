@@ -127,6 +127,7 @@ def test_a_swing_leads_from_where_a_foot_left_to_below_its_hip(level):
     np.testing.assert_allclose(feet[:, 2], lift[2] + bump, atol=1e-9)
 
 
+@pytest.mark.long
 def test_on_a_slope_all_is_as_on_level_ground_in_its_axes(level):
     rng, (refs, function, q0, slices, _) = np.random.default_rng(2), level
     tilted, on_slope, q_s, _, turn = walker((0.2, -0.1, 1.0))
@@ -225,6 +226,7 @@ def test_while_no_foot_stands_base_and_feet_are_thrown(normal):
     assert height.max() > 0.02
 
 
+@pytest.mark.long
 def test_a_foot_that_stands_carries_the_base():
     """FL alone stands on while the others swing."""
     gait = mpc.Gait(PERIOD, STANCE / PERIOD, (0.5, 0.0, 0.0, 0.0), start=0.1)

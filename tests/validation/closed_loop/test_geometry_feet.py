@@ -25,6 +25,7 @@ def run_of(law, duration):
     return validate(law, QUADRUPED, duration, q0=stand, reference=reference, fast=True).runs[0]
 
 
+@pytest.mark.long
 def test_a_quadruped_stands_on_the_feet_of_its_geometry():
     found = mb.contacts_of(mb.read_mjcf(QUADRUPED), ground="floor")
     run = run_of(standing_law([foot.as_contact(sides=4) for foot in found]), 0.5)

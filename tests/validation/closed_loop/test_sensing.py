@@ -79,6 +79,7 @@ def estimated(stance):
     return run_of(stance, Sensing(estimator_of(stance[0]), ERRORS))
 
 
+@pytest.mark.long
 def test_a_robot_stands_and_sways_by_its_imu_and_encoders(stance, estimated):
     run, values = estimated
     told = run_of(stance, None)[1]
@@ -242,6 +243,7 @@ def loop():
     return law, Sensing(manifold_filter(system, crank, force_noise=0.02, period=0.002))
 
 
+@pytest.mark.long
 def test_a_loop_holds_by_one_encoder(loop):
     law, sensing = loop
     report = mb.validate(

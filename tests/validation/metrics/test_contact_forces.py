@@ -131,6 +131,7 @@ def test_a_foot_that_is_not_counted_on_has_no_plan(run):
     assert run.to_dict()["contact_forces"]["contacts"][0]["name"] == "FL"
 
 
+@pytest.mark.long
 def test_the_report_has_the_forces_of_each_foot(run):
     page = Report((run,)).to_html()
     assert "Planned contact forces against MuJoCo's" in page

@@ -103,6 +103,7 @@ def test_ticks_are_written_in_full():
     assert tick_text(2e7, largest=2e7) == "2e7"
 
 
+@pytest.mark.long
 def test_the_page_of_a_function_shows_its_motion_and_no_empty_table(run):
     page = run_page(run)
     shown = page[: page.index("<details>")]

@@ -61,6 +61,7 @@ def test_a_spatial_loop_of_rank_three_in_six_rows_follows_although_it_is_open_by
     assert 1e-3 < found.metric("tracking.rms_share") < 2e-3
 
 
+@pytest.mark.long
 def test_the_gap_does_not_hold_the_loop_whatever_the_rank_tolerance(bennett):
     """At the measured pose the redundant rows are independent: the state is closed first."""
     assert share_where_loops_are_closed(run(bennett, rank_tol=1e-8), bennett) < 1e-3

@@ -57,6 +57,7 @@ def error_with(mask):
     return float(np.abs(recording.q[:, 0] - places).max())
 
 
+@pytest.mark.long
 def test_rows_that_the_file_switches_off_are_switched_on_in_a_run():
     assert error_with(lambda t: np.array([float(t >= CLOSES)])) < TRACKED
     assert error_with(np.zeros(1)) > MISSED

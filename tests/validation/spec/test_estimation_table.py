@@ -44,6 +44,7 @@ def model(tmp_path_factory):
     return path
 
 
+@pytest.mark.long
 def test_validation_tells_the_law_what_the_estimator_makes_of_the_sensors(model):
     spec = parse_spec(HOLD | {"estimation": BASE | {"errors": NOISY, "seed": 3}})
     run = run_spec(spec, model, QUICK).runs[0]

@@ -52,6 +52,7 @@ def passes(tmp_path, model, text):
     return run_spec(read_spec(file).with_trial(fast=True), model).passed
 
 
+@pytest.mark.long
 def test_servos_that_rigid_loops_do_not_suit_get_soft_ones_and_a_start_in_the_range(tmp_path):
     model, text, _ = written(tmp_path, STIFF)
     spec = tomllib.loads(text)
@@ -74,6 +75,7 @@ def test_the_trial_lasts_a_whole_number_of_odd_periods(tmp_path):
     assert spec["validation"]["duration"] == pytest.approx(2.0, abs=spec["period"])
 
 
+@pytest.mark.long
 def test_what_flies_keeps_height_and_attitude(tmp_path):
     path = mb.models.path("quadrotor")
     text = propose_spec(path, warn=lambda sentence: pytest.fail(sentence))

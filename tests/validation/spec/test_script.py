@@ -60,10 +60,11 @@ def test_a_script_has_the_controls_of_the_file(tmp_path, monkeypatch, name, task
     ("name", "task"),
     [
         ("scara", None),
-        pytest.param("quadruped", "squat", marks=pytest.mark.long),
-        pytest.param("quadrotor", None, marks=pytest.mark.long),
+        ("quadruped", "squat"),
+        ("quadrotor", None),
     ],
 )
+@pytest.mark.long
 def test_a_script_moves_the_plant_as_the_file_does(tmp_path, monkeypatch, name, task):
     monkeypatch.chdir(tmp_path)
     model, spec, script = written(tmp_path, name, task)
