@@ -1,11 +1,8 @@
 """A Function over many states: what `mb.batch` returns."""
 
-from collections import deque
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import pairwise
 from threading import local
 from typing import Any
 
@@ -21,13 +18,13 @@ from mbcasadi.codegen.batches.arrays import (
     require_apart,
     state_count,
 )
-from mbcasadi.codegen.batches.library import BatchLibrary
+from mbcasadi.codegen.batches.library import BatchLibrary, SharedStates
 from mbcasadi.codegen.compiler import BuildResult
 from mbcasadi.errors import ProblemError
 from mbcasadi.shapes import require_kind, require_name, require_whole
 from mbcasadi.short_text import summarised
 
-CHUNKS = 4
+PARTS = 16
 """Parts of the work for each thread, so that a thread that was interrupted delays less."""
 
 
@@ -151,20 +148,12 @@ class BatchFunction:
         """Share the states among the threads, in whole blocks of lanes; this one works too."""
         c_inputs, c_outputs = c_ports(self.inputs, inputs), c_ports(self.outputs, outputs)
         blocks = -(-count // self.lanes)
-        parts = 1 if self.threads == 1 else min(blocks, CHUNKS * self.threads)
-        bounds = [min(count, blocks * k // max(1, parts) * self.lanes) for k in range(parts + 1)]
-
-        def evaluate(begin: int, end: int) -> None:
-            self.library.run((c_inputs, c_outputs), (begin, end), steps, self._memory())
-
-        waiting = deque(pairwise(bounds))
+        states = SharedStates(count, self.lanes * max(1, blocks // (PARTS * self.threads)))
 
         def work() -> None:
-            with suppress(IndexError):  # nothing waits any more
-                while True:
-                    evaluate(*waiting.popleft())
+            self.library.run((c_inputs, c_outputs), states, steps, self._memory())
 
-        others = [self._pool.submit(work) for _ in range(min(parts, self.threads) - 1)]
+        others = [self._pool.submit(work) for _ in range(min(blocks, self.threads) - 1)]
         work()
         for each in others:
             each.result()

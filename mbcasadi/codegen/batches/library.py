@@ -3,7 +3,7 @@
 import ctypes
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -62,14 +62,27 @@ class BatchLibrary:
         return block[start : start + self.memory_bytes]
 
     def run(
-        self,
-        ports: tuple[Any, Any],
-        states: tuple[int, int],
-        steps: int,
-        memory: NDArray[np.uint8],
+        self, ports: tuple[Any, Any], states: "SharedStates", steps: int, memory: NDArray[np.uint8]
     ) -> None:
-        """Evaluate some states; other Python threads run meanwhile."""
-        self.run_c(*ports, *states, steps, ctypes.c_void_p(memory.ctypes.data))
+        """Evaluate states that no other thread has taken; those run meanwhile."""
+        next_state = ctypes.byref(states.next)
+        block = ctypes.c_void_p(memory.ctypes.data)
+        self.run_c(*ports, next_state, states.count, states.part, steps, block)
+
+
+@dataclass(frozen=True)
+class SharedStates:
+    """The states of a call, of which each thread takes one part after the other.
+
+    Attributes:
+        count: of the states.
+        part: states that a thread takes at once.
+        next: the first one that no thread has taken.
+    """
+
+    count: int
+    part: int
+    next: ctypes.c_longlong = field(default_factory=ctypes.c_longlong)
 
 
 def build_library(
@@ -121,7 +134,7 @@ def _loaded(built: BuildResult, symbol: str) -> BatchLibrary:
     memory.restype = ctypes.c_longlong
     run = getattr(library, f"{symbol}_run")
     run.restype = None
-    run.argtypes = (ctypes.c_void_p,) * 2 + (ctypes.c_longlong,) * 3 + (ctypes.c_void_p,)
+    run.argtypes = (ctypes.c_void_p,) * 3 + (ctypes.c_longlong,) * 3 + (ctypes.c_void_p,)
     return BatchLibrary(int(lanes()), built, int(memory()), run)
 
 
