@@ -16,7 +16,7 @@ from mbcasadi.estimation import Encoders, FirstEstimate, Fix, Footing, Imu, base
 FEET, DT, FIRST = ["FL", "FR", "RL", "RR"], 0.005, 13
 IMU = Imu("trunk", gyro_bias=1e-3, accelerometer_bias=0.01)
 # The drawn feet are points, and slip at rest too. None is rejected: the reference has no gate.
-POINTS = Footing(rolling=1e-9, rest=1.0, settling=0.02, largest_speed=1e3)
+POINTS = Footing(rolling=1e-9, rest=1.0, settling=0.02, bounce=1e-12)
 ENCODERS = Encoders(rate_noise=0.02)
 MOVING = 239  # ticks after which the drawn robot turns and trots
 LEG = Fix("pose", "FL_thigh", 2e-3, "body", turn_noise=4e-3, longest_delay=0.03)
