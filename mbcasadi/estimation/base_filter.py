@@ -21,6 +21,7 @@ from mbcasadi.estimation.fix_update import (
     is_contradicted,
     is_lapsed,
     knows,
+    sets_in_vain,
     update_by_fix,
 )
 from mbcasadi.estimation.foot_speeds import (
@@ -154,10 +155,11 @@ def _predicted(
     layout, sample, started = design.layout, at.imu, before["started"] > MASK_ON
     P = unpacked(before["P"], layout.n)
     mean, P = levelled(design, layout.mean(before["x"]), P, sample, started, at.dt)
-    doubted = before["doubt"] > DOUBTED
+    doubted, certain = before["doubt"] > DOUBTED, ca.SX(0)
     if design.fixes:
         doubted = ca.logic_or(doubted, is_contradicted(before["refused"]))
-    mean, P = without_false_bias(design, mean, P, doubted)
+        certain = sets_in_vain(FixState(before["known"], before["lapsed"], before["refused"]))
+    mean, P = without_false_bias(design, mean, P, doubted, certain)
     rate = sample.rate - mean.b_g
     rates, m = ca.vertcat(at.joints.rate, at.passive[len(layout.passive) :]), design.joints
     activity = _activity(design, sights, rate, rates, before["stood"])
