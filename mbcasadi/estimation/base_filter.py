@@ -16,7 +16,7 @@ from mbcasadi.estimation.covariance import congruence, shares_within, unpacked
 from mbcasadi.estimation.estimator import DOUBTED
 from mbcasadi.estimation.fix_update import (
     Fixed,
-    FixState,
+    fix_state,
     frame_view,
     is_contradicted,
     is_lapsed,
@@ -158,7 +158,7 @@ def _predicted(
     doubted, certain = before["doubt"] > DOUBTED, ca.SX(0)
     if design.fixes:
         doubted = ca.logic_or(doubted, is_contradicted(before["refused"]))
-        certain = sets_in_vain(FixState(before["known"], before["lapsed"], before["refused"]))
+        certain = sets_in_vain(fix_state(before))
     mean, P = without_false_bias(design, mean, P, doubted, certain)
     rate = sample.rate - mean.b_g
     rates, m = ca.vertcat(at.joints.rate, at.passive[len(layout.passive) :]), design.joints
@@ -200,7 +200,7 @@ def _fixed(
             earlier = design.linkage.before(at.posture, at.joints.rate, age)
             spot = design.spot(fix, earlier)
             then = frame_view(design.layout, mean, spot, motion, age)
-        state = FixState(before["known"], before["lapsed"], before["refused"])
+        state = fix_state(before)
         own = update_by_fix(
             design.layout, fix, (mean, P), (then, here), (y, valid),
             (knows(state, fix), is_lapsed(state, k)),

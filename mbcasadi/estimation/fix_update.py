@@ -72,6 +72,11 @@ class FixState(NamedTuple):
     refused: ca.SX
 
 
+def fix_state(before: dict[str, ca.SX]) -> FixState:
+    """Return what a memory has of fixes."""
+    return FixState(before["known"], before["lapsed"], before["refused"])
+
+
 class Fixed(NamedTuple):
     """The estimate after a fix.
 
