@@ -75,16 +75,16 @@ def base_estimator(
       range counts as not valid.
     - `valid`: for the IMU, each joint and each fix, above one half for valid. A fix that has no
       sample in a tick is not valid.
-    - `mask`: for each contact, probability that it stands; above one half it does, unless it
-      moves: see `Footing`.
+    - `mask`: for each contact, probability that it stands; above one half it does. One that moves
+      all the same counts less: see `Footing`.
     - `age`: s, of the samples of fixes that may be late; see `late_samples`.
     - `q`, `v`: in MuJoCo's order; joints as measured, others by the loops and the passive joints.
     - `covariance`: (12 + 2k, 12 + 2k) of the base's position (m, world), rotation (rad, base axes),
       linear velocity (world) and angular velocity (base axes), coordinates of `System.difference`,
       then of positions and rates of the k passive joints.
-    - `status`: 0 estimated, 1 for half a second no foot has stood, 2 no foot fits for 20 ms, or
-      four samples of a fix in a row did not and none did since, 3 the IMU is not valid, the state
-      is predicted without it, 4 started anew.
+    - `status`: 0 estimated, 1 for half a second no foot has stood, 2 no foot fits for 20 ms, all
+      move for 0.2 s, or four samples of a fix in a row did not and none did since, 3 the IMU is
+      not valid, the state is predicted without it, 4 started anew.
     - `flags`: the bit GATED where a foot that stands or a fix was rejected, OVERDUE where the age
       of a sample was refused.
     - `residual`: distance of each landmark and each fix from what was expected, in standard
@@ -95,7 +95,8 @@ def base_estimator(
     the accelerometer. What `start` does not tell of heading and position is unknown where a fix
     sees it: the first such fix is accepted whatever it reads, and sets it; a start of wrong yaw
     comes right with the first sample of a compass. What `start` tells is gated from the first fix
-    on. A fix that is rejected for 0.3 s and four samples in a row sets what it sees anew.
+    on. A fix that is rejected for 0.3 s and four samples in a row sets what it sees anew; where
+    that does not help, tilt and biases start anew too.
 
     Joints without an encoder follow from measured and passive ones by the loops (`linkage.py`);
     what loops leave free and moves neither a foot nor the IMU nor a fix stays as it is.

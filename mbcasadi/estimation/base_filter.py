@@ -16,14 +16,20 @@ from mbcasadi.estimation.covariance import congruence, shares_within, unpacked
 from mbcasadi.estimation.estimator import DOUBTED
 from mbcasadi.estimation.fix_update import (
     Fixed,
-    FixState,
+    fix_state,
     frame_view,
     is_contradicted,
     is_lapsed,
     knows,
+    sets_in_vain,
     update_by_fix,
 )
-from mbcasadi.estimation.foot_speeds import LATE, moving, standing_times
+from mbcasadi.estimation.foot_speeds import (
+    doubt_by_feet,
+    foot_speeds,
+    noise_of_speed,
+    rolled,
+)
 from mbcasadi.estimation.invariant import (
     Densities,
     Layout,
@@ -45,6 +51,9 @@ OUTAGE_NOISE = (1.0, 20.0)
 
 DOUBT_NOISE = (0.3, 5.0)
 """Densities that are added to those of the IMU while the estimate is doubted."""
+
+LONGEST_STAND = 1e3
+"""s, bound of the time for which a landmark has stood."""
 
 SLOW, CALM = 0.2, 0.3
 """m/s of the IMU beside a contact at which half of the variances of a moving robot count: swaying
@@ -106,14 +115,11 @@ def estimate(design: BaseDesign, at: Measurements, before: dict[str, ca.SX]) -> 
         ca.logic_and(share > MASK_ON, _all_read(s, at.read))
         for share, s in zip(shares, sights, strict=True)
     ]
-    moved, P = _predicted(design, at, sights, shares, before)
+    moved, P, moves = _predicted(design, at, sights, shares, before)
     smooth = design.kinematics(at.smooth)[1] if layout.passive else sights
     seen = [design.seen(s, k, moved, smooth[k]) for k, s in enumerate(sights)]
     times = ca.vertsplit(before["stood"])
-    rates = ca.vertcat(at.joints.rate, at.passive[len(layout.passive) :])
-    moves = moving(design, (moved, P), sights, at.imu.rate - moved.b_g, rates)
-    claimed = [ca.logic_and(s > 0, o) for s, o in zip(times, on, strict=True)]
-    stood = [ca.logic_and(c, ca.logic_not(m)) for c, m in zip(claimed, moves, strict=True)]
+    stood = [ca.logic_and(s > 0, o) for s, o in zip(times, on, strict=True)]
     update = update_by_landmarks(
         layout, moved, P, seen, design.feet(sights), stood, design.split(before["mean"]),
         design.footing.false_alarm,
@@ -124,13 +130,14 @@ def estimate(design: BaseDesign, at: Measurements, before: dict[str, ca.SX]) -> 
     P = P * (within @ within.T)
     mean, P, fixed = _fixed(design, at, (mean, P), before)
     any_used = ca.sum1(ca.vertcat(*update.used)) > 0
-    overdue = [ca.logic_and(s < -LATE, o) for s, o in zip(times, on, strict=True)]
-    failing = ca.logic_and(ca.sum1(ca.vertcat(*claimed, *overdue)) > 0, ca.logic_not(any_used))
-    doubt = ca.if_else(any_used, 0, ca.fmin(before["doubt"] + dt * failing, 1e3))
+    told = list(zip(update.used, stood, times, moves, strict=True))
+    doubt = doubt_by_feet(told, before["doubt"], dt)
     placed = [own.used for fix, own in zip(design.fixes, fixed, strict=True) if fix.seen[2]]
     bounding = ca.sum1(ca.vertcat(any_used, *placed)) > 0
     lost = ca.if_else(bounding, 0, ca.fmin(before["lost"] + dt, 1e3))
-    stands = standing_times(before["stood"], on, moves, design.footing.settling, dt)
+    stands = [
+        ca.if_else(o, ca.fmin(s + dt, LONGEST_STAND), 0) for s, o in zip(times, on, strict=True)
+    ]
     return Outcome(_limited(mean), P, update, stands, lost, doubt, fixed)
 
 
@@ -140,22 +147,27 @@ def _predicted(
     sights: Sequence[Sight],
     shares: Sequence[ca.SX],
     before: dict[str, ca.SX],
-) -> tuple[Mean, ca.SX]:
-    """Return the estimate, levelled at the first tick, and its covariance, moved by the IMU."""
+) -> tuple[Mean, ca.SX, list[ca.SX]]:
+    """Return the estimate, levelled at the first tick, and its covariance, moved by the IMU.
+
+    Last whether each landmark moves: its noise by speed is more than that of one that stands.
+    """
     layout, sample, started = design.layout, at.imu, before["started"] > MASK_ON
     P = unpacked(before["P"], layout.n)
     mean, P = levelled(design, layout.mean(before["x"]), P, sample, started, at.dt)
-    doubted = before["doubt"] > DOUBTED
+    doubted, certain = before["doubt"] > DOUBTED, ca.SX(0)
     if design.fixes:
         doubted = ca.logic_or(doubted, is_contradicted(before["refused"]))
-    mean, P = without_false_bias(design, mean, P, doubted)
+        certain = sets_in_vain(fix_state(before))
+    mean, P = without_false_bias(design, mean, P, doubted, certain)
     rate = sample.rate - mean.b_g
     rates, m = ca.vertcat(at.joints.rate, at.passive[len(layout.passive) :]), design.joints
     activity = _activity(design, sights, rate, rates, before["stood"])
-    turning = mean.R @ rate
+    turns = [mean.R @ rate + mean.R @ s.J[3:, :] @ rates for s in sights]
     rolling = {
         i: Motion(
-            turning + mean.R @ s.J[3:, :] @ rates,
+            turns[i],
+            rolled(design, layout.landmarks[i], turns[i]),
             mean.R @ s.J[3:, :m],
             mean.R @ ca.sparsify(s.J[3:, m:]),
             design.rate_noise,
@@ -163,9 +175,17 @@ def _predicted(
         for i, s in enumerate(sights)
         if layout.landmarks[i].rolls
     }
-    noise, gravity = _densities(design, sample, before, shares, activity), design.gravity
-    moved = propagate(layout, mean, (sample.rate, sample.force), at.dt, gravity, rolling, noise)
-    return moved.mean, congruence(moved.F, P) + moved.Q
+    speeds = foot_speeds(design, (mean, P), sights, rate, rates)
+    moving = [
+        noise_of_speed(design, mark, speed)
+        for mark, speed in zip(layout.landmarks, speeds, strict=True)
+    ]
+    noise = _densities(design, sample, before, shares, activity, moving)
+    usual = (2 * design.footing.slip**2 + design.footing.sink**2) * activity**2
+    moved = propagate(
+        layout, mean, (sample.rate, sample.force), at.dt, design.gravity, rolling, noise
+    )
+    return moved.mean, congruence(moved.F, P) + moved.Q, [ca.trace(Q) > usual for Q in moving]
 
 
 def _fixed(
@@ -180,7 +200,7 @@ def _fixed(
             earlier = design.linkage.before(at.posture, at.joints.rate, age)
             spot = design.spot(fix, earlier)
             then = frame_view(design.layout, mean, spot, motion, age)
-        state = FixState(before["known"], before["lapsed"], before["refused"])
+        state = fix_state(before)
         own = update_by_fix(
             design.layout, fix, (mean, P), (then, here), (y, valid),
             (knows(state, fix), is_lapsed(state, k)),
@@ -217,6 +237,7 @@ def _densities(
     before: dict[str, ca.SX],
     shares: Sequence[ca.SX],
     activity: ca.SX,
+    moving: Sequence[ca.SX],
 ) -> Densities:
     """Return the noise of a tick."""
     imu, footing = design.imu, design.footing
@@ -234,7 +255,7 @@ def _densities(
         across = np.outer(landmark.normal, landmark.normal)
         own = footing.slip**2 * (np.eye(3) - across) + footing.sink**2 * across
         own = scipy.linalg.block_diag(own, footing.turn**2 * np.eye(landmark.size - 3))
-        covariances.append(ca.sparsify(ca.DM(own)) * growth**2)
+        covariances.append(ca.sparsify(ca.DM(own)) * growth**2 + moving[k])
     return Densities(gyro, force, imu.gyro_walk, imu.accelerometer_walk, covariances)
 
 

@@ -103,7 +103,7 @@ accelerometer: to feet, a tilt and a bias of gravity by it are one; s, for which
 
 
 def without_false_bias(
-    design: BaseDesign, mean: Mean, P: ca.SX, doubted: ca.SX
+    design: BaseDesign, mean: Mean, P: ca.SX, doubted: ca.SX, certain: ca.SX
 ) -> tuple[Mean, ca.SX]:
     """Return the estimate with biases and tilt anew, where a bias holds errors of something else.
 
@@ -116,6 +116,7 @@ def without_false_bias(
         mean: the estimate.
         P: (n, n) covariance of its errors.
         doubted: whether samples contradict it.
+        certain: whether tilt and biases are wrong, however small these are.
     """
     n, imu, up = design.layout.n, design.imu, -design.gravity / np.linalg.norm(design.gravity)
     usual = np.hypot(imu.gyro_bias, np.sqrt(LIFE) * imu.gyro_walk)
@@ -123,7 +124,7 @@ def without_false_bias(
     gyro = ca.mmax(ca.fabs(mean.b_g)) / usual
     force = ca.mmax(ca.fabs(mean.b_a)) / usual_force
     false = ca.logic_and(doubted, ca.fmax(gyro, force) > EXCLUDED[0])
-    false = ca.logic_or(false, force > EXCLUDED[1])
+    false = ca.logic_or(certain, ca.logic_or(false, force > EXCLUDED[1]))
     kept, added, pi = ca.SX.ones(n), ca.SX(n, n), slice(n - 3, n)
     across, tilt = ca.skew(mean.p), UNLEVELLED**2 * ca.DM(np.eye(3) - np.outer(up, up))
     for rows, deviation in ((BETA_G, usual), (BETA_A, usual_force)):

@@ -9,7 +9,7 @@ from mbcasadi.estimation.base_samples import encoders_read, imu_sample
 from mbcasadi.estimation.base_start import memory_at
 from mbcasadi.estimation.covariance import packed
 from mbcasadi.estimation.estimator import ADRIFT, DOUBTED, LONGEST
-from mbcasadi.estimation.fix_update import FixState, is_contradicted, remembered
+from mbcasadi.estimation.fix_update import fix_state, is_contradicted, remembered
 from mbcasadi.estimation.invariant import passive_motion
 from mbcasadi.estimation.joints import joints_of, smoothed
 from mbcasadi.estimation.landmarks import FREE_Q
@@ -99,7 +99,7 @@ def _outputs(
         "started": ca.logic_or(before["started"] > MASK_ON, sample.valid),
     }
     if design.fixes:
-        state = FixState(before["known"], before["lapsed"], before["refused"])
+        state = fix_state(before)
         parts |= remembered(design.fixes, state, outcome.fixed, dt)._asdict()
     for key in ("x", "P", "stood", "mean"):  # nothing is concluded before the IMU's first sample
         parts[key] = ca.if_else(parts["started"], parts[key], before[key])

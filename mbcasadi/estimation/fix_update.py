@@ -46,6 +46,9 @@ FARTHEST_FIX = 1e6
 RELAPSED = (0.3, 4)
 """s, and number of samples in a row, for which a fix is rejected until its next sample is taken."""
 
+SET = 1e3
+"""By which the number of samples in a row that were rejected grows where one sets what it sees."""
+
 LEAST_ACROSS = 0.1
 """Horizontal part of an x axis below which a heading tells nothing."""
 
@@ -60,12 +63,18 @@ class FixState(NamedTuple):
 
     Attributes:
         known: (3,) whether heading, height and horizontal position are known.
-        lapsed, refused: s and number of samples, of each fix.
+        lapsed, refused: s and number of samples, of each fix; the number is `SET` larger after each
+            sample that has set what it sees since one fitted, twice at most.
     """
 
     known: ca.SX
     lapsed: ca.SX
     refused: ca.SX
+
+
+def fix_state(before: dict[str, ca.SX]) -> FixState:
+    """Return what a memory has of fixes."""
+    return FixState(before["known"], before["lapsed"], before["refused"])
 
 
 class Fixed(NamedTuple):
@@ -288,7 +297,10 @@ def remembered(fixes: tuple[Fix, ...], before: FixState, after: list[Fixed], dt:
         waiting = ca.logic_or(own.rejected, before.refused[k] > 0)
         lapsed.append(ca.if_else(own.used, 0, ca.fmin(before.lapsed[k] + dt * waiting, 1e3)))
         fits = ca.logic_and(own.used, ca.logic_not(own.sets))
-        refused.append(ca.if_else(fits, 0, ca.fmin(before.refused[k] + own.rejected, 1e3)))
+        count = before.refused[k]
+        again = ca.fmin(count + SET * (count >= RELAPSED[1]), 2 * SET)
+        more = ca.fmin(count + own.rejected, ca.if_else(count < SET, SET - 1, 2 * SET))
+        refused.append(ca.if_else(fits, 0, ca.if_else(own.sets, again, more)))
     return FixState(known, ca.vertcat(*lapsed), ca.vertcat(*refused))
 
 
@@ -304,6 +316,14 @@ def is_contradicted(refused: ca.SX) -> ca.SX:
         refused: (fixes,) of `FixState`.
     """
     return ca.mmax(refused) >= RELAPSED[1]
+
+
+def sets_in_vain(before: FixState) -> ca.SX:
+    """Return whether a fix has just set what it sees for the second time since a sample fitted.
+
+    Then neither heading nor place is what its samples contradict: the tilt is, or a bias.
+    """
+    return ca.mmax(ca.logic_and(before.lapsed <= 0, before.refused >= 2 * SET)) > 0
 
 
 def knows(before: FixState, fix: Fix) -> ca.SX:

@@ -1,88 +1,134 @@
-"""Which contacts move that a mask takes to stand: feet that land late, or on lower ground.
+"""How fast contacts move that a mask takes to stand: feet that bounce, or land late or lower.
 
 The velocity of a landmark y, by the IMU, the joints and what a ball rolls by,
 
-    u = v + R (J q̇ + ω × y) - ω_f × r n,
+    u = v + R (J q̇ + ω × y) - ω_f × r n - |ω_f × n| s,
 
-is no more than that of a foot which creeps, and the estimate's own errors,
+beyond what the estimate's own errors explain, is noise of the foot: white, as of a velocity with a
+correlation time τ,
 
-    |u| <= u_most + 3 √(tr P_ν + tr J Σ Jᵀ + tr [y]× P_β [y]×ᵀ)
+    Q_u = τ (1 - 9 σ²/|u|²)₊ (|u_t|² (1 - n nᵀ) + u_n² n nᵀ),
+    σ² = tr P_ν + tr J Σ Jᵀ + tr [y]× P_β [y]×ᵀ
 
-with Σ of the rates of joints and P_β of the bias of the gyroscope.
+with u_n along the normal and u_t along the ground, Σ of the rates of joints and P_β of the bias of
+the gyroscope. A foot that stands keeps its noise; one that falls for 50 ms counts little; one that
+bounces counts less the faster it moves. A threshold in place of it drops the fast half of each
+bounce, whose mean is not zero then.
 
-The noise of a touch-down is wide, so that innovations do not tell a foot that falls for 50 ms from
-one that settles; its speed does. A foot that moves has not landed: its landmark stays set to where
-the joints see it, and the noise of the touch-down begins when it comes to rest.
+A ball with rolling friction slides while it rolls on a slope: force and moment share one cone
+[MuJoCo, elliptic], and its flow is normal to it, `(u, ω) ~ (f_t/μ², τ_r/μ_r²)`; with τ_r = μ_r f_n
 
-The time for which a landmark has stood is negative while it is to stand and moves: from zero down
-for one that has not landed yet, from `-LATE` down for one that had settled.
+    u = -(μ_r/μ²) |ω| f_t/f_n = |ω| s,     s = (μ_r/μ²) g_t/(-nᵀ g)     by the weight.
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import casadi as ca
+import numpy as np
 
 from mbcasadi.estimation.base_design import BaseDesign
+from mbcasadi.estimation.estimator import DOUBTED
 from mbcasadi.estimation.invariant import BETA_G, NU, Mean
-from mbcasadi.estimation.landmarks import Sight
+from mbcasadi.estimation.landmarks import Landmark, Sight
 
 LATE = 0.1
 """s for which a foot may be late to land before its motion contradicts the estimate."""
 
-LONGEST_STAND = 1e3
-"""s, bound of the time for which a landmark has stood."""
+LASTS = 0.2
+"""s for which all feet move until the estimate is doubted: beyond a period of feet that bounce."""
 
 DEVIATIONS = 3.0
 """Of the speed of a landmark, by which the estimate's own errors may be larger."""
 
+SLOWEST, LEVEL = 1e-6, 1e-9
+"""m/s, of a landmark that moves; slope below which a plane is level."""
 
-def moving(
+
+class FootSpeed(NamedTuple):
+    """Of a landmark: its velocity u (3,), world axes, and the variance of the estimate's errors."""
+
+    u: ca.SX
+    variance: ca.SX
+
+
+def rolled(design: BaseDesign, mark: Landmark, turn: ca.SX) -> ca.SX:
+    """Return the velocity (3,) of the centre of a ball on its plane, world axes.
+
+    Args:
+        design: of the estimator.
+        mark: the ball.
+        turn: (3,) angular velocity of its body, world axes, rad/s.
+    """
+    velocity = ca.cross(turn, ca.DM(mark.radius * mark.normal))
+    n, g = mark.normal, design.gravity
+    slope = (g - (g @ n) * n) / -(g @ n)
+    if not design.footing.slide or np.abs(slope).max() < LEVEL:
+        return velocity
+    rate = ca.norm_2(turn - ca.dot(turn, ca.DM(n)) * ca.DM(n))
+    return velocity + rate * ca.DM(design.footing.slide * slope)
+
+
+def foot_speeds(
     design: BaseDesign,
     now: tuple[Mean, ca.SX],
     sights: Sequence[Sight],
     rate: ca.SX,
     joint_rates: ca.SX,
-) -> list[ca.SX]:
-    """Return whether each landmark is faster than one that stands.
+) -> list[FootSpeed]:
+    """Return how each landmark moves.
 
     Args:
         design: of the estimator.
-        now: the predicted estimate and its covariance.
+        now: the estimate and its covariance.
         sights: of all landmarks.
         rate: (3,) of the IMU, its axes.
         joint_rates: (m + k,) of joints with encoders and of passive ones.
     """
     mean, P = now
-    layout, m, found = design.layout, design.joints, list[ca.SX]()
+    layout, m, found = design.layout, design.joints, list[FootSpeed]()
     for mark, s in zip(layout.landmarks, sights, strict=True):
         u = mean.v + mean.R @ (s.J[:3, :] @ joint_rates + ca.cross(rate, s.place))
         if mark.rolls:
-            turn = mean.R @ (rate + s.J[3:, :] @ joint_rates)
-            u -= ca.cross(turn, ca.DM(mark.radius * mark.normal))
+            u -= rolled(design, mark, mean.R @ (rate + s.J[3:, :] @ joint_rates))
         arm, by_passive = ca.skew(s.place), s.J[:3, m:]
         variance = ca.trace(P[NU, NU]) + ca.sumsqr(s.J[:3, :m]) * design.rate_noise**2
         variance += ca.trace(arm @ P[BETA_G, BETA_G] @ arm.T)
         variance += ca.trace(by_passive @ P[layout.bending, layout.bending] @ by_passive.T)
-        most = design.footing.largest_speed + DEVIATIONS * ca.sqrt(variance)
-        found.append(ca.sumsqr(u) > most**2)
+        found.append(FootSpeed(u, variance))
     return found
 
 
-def standing_times(
-    before: ca.SX, on: Sequence[ca.SX], moves: Sequence[ca.SX], settling: float, dt: ca.SX
-) -> list[ca.SX]:
-    """Return for how long each landmark has stood, s; negative while it is to stand and moves.
+def noise_of_speed(design: BaseDesign, mark: Landmark, speed: FootSpeed) -> ca.SX:
+    """Return Q_u (size, size), the covariance in a second that the speed of a landmark adds."""
+    square, n = ca.sumsqr(speed.u), ca.DM(mark.normal)
+    beyond = ca.fmax(1 - DEVIATIONS**2 * speed.variance / ca.fmax(square, SLOWEST**2), 0)
+    up, across = ca.dot(n, speed.u) ** 2, ca.sparsify(n @ n.T)
+    Q = (square - up) * (ca.DM.eye(3) - across) + up * across
+    turns = mark.size - 3
+    return ca.diagcat(design.footing.bounce * beyond * ca.sparsify(Q), ca.SX(turns, turns))
+
+
+def doubt_by_feet(
+    feet: Sequence[tuple[ca.SX, ca.SX, ca.SX, ca.SX]], before: ca.SX, dt: ca.SX
+) -> ca.SX:
+    """Return for how long feet stand and none of them fits, s: all are rejected, or move.
+
+    Where the estimate's velocity is wrong all feet move, for as long as it is; one that bounces
+    comes to rest twice in a period, one that is late to land says nothing. So `LASTS` of motion
+    count for `DOUBTED`.
 
     Args:
-        before: (n,) of the tick before.
-        on: whether each is to stand.
-        moves: whether each moves.
-        settling: s, from which on it had landed.
+        feet: of each landmark, whether it was used, whether it is to stand, for how long, s, and
+            whether it moves.
+        before: of the tick before, s.
         dt: s.
     """
-    times = []
-    for s, o, fast in zip(ca.vertsplit(before), on, moves, strict=True):
-        late = ca.if_else(s > settling, -LATE, ca.fmin(s, 0)) - dt
-        rests = ca.fmin(ca.fmax(s, 0) + dt, LONGEST_STAND)
-        times.append(ca.if_else(o, ca.if_else(fast, ca.fmax(late, -LONGEST_STAND), rests), 0))
-    return times
+    tells, fits = list[ca.SX](), list[ca.SX]()
+    for used, stands, lasted, moves in feet:
+        tells.append(ca.logic_and(stands, ca.logic_or(lasted > LATE, ca.logic_not(moves))))
+        fits.append(ca.logic_and(used, ca.logic_not(moves)))
+    told, fit = (ca.sum1(ca.vertcat(*x)) > 0 for x in (tells, fits))
+    any_used = ca.sum1(ca.vertcat(*(used for used, *_ in feet))) > 0
+    counts = ca.if_else(any_used, DOUBTED / LASTS, 1) * told
+    return ca.if_else(fit, 0, ca.fmin(before + dt * counts, 1e3))

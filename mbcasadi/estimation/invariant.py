@@ -135,12 +135,14 @@ class Motion:
 
     Attributes:
         rate: (3,) ω of the foot's body, world axes, rad/s.
+        velocity: (3,) of the ball's centre, world axes.
         J: (3, m) of it by the rates of the joints with encoders, world axes.
         J_passive: (3, k) by those of passive joints.
         rate_noise: standard deviation of the rates of joints with encoders.
     """
 
     rate: ca.SX
+    velocity: ca.SX
     J: ca.SX
     J_passive: ca.SX
     rate_noise: float
@@ -221,10 +223,10 @@ def propagate(
     shift = mean.v * dt + fallen + g * dt**2 / 2
     turned = product(quat_of(mean.quat), exponential(entries(phi)))
     places = list[ca.SX]()
-    for i, landmark in enumerate(layout.landmarks):
+    for i in range(len(layout.landmarks)):
         place = mean.places[i] - shift
         if i in rolling:
-            place += ca.cross(rolling[i].rate, ca.DM(landmark.radius * landmark.normal)) * dt
+            place += rolling[i].velocity * dt
         places.append(place)
     moved = replace(
         mean, quat=column_of(turned), v=v, p=mean.p + shift, places=tuple(places),

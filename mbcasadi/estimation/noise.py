@@ -11,7 +11,7 @@ import numpy as np
 
 from mbcasadi.argument_kinds import checked, require_fields
 from mbcasadi.errors import ProblemError
-from mbcasadi.shapes import require_positive, require_texts, require_whole
+from mbcasadi.shapes import require_numbers, require_positive, require_texts, require_whole
 from mbcasadi.short_text import summarised
 
 
@@ -151,8 +151,10 @@ class Footing:
             feet of a robot at rest do not creep, so the bias of the gyroscope shows.
         rolling: radius by which a ball rolls, by its own: less than 1 where it is soft.
         false_alarm: share of samples of a contact that stands which are rejected all the same.
-        largest_speed: of a contact that stands, m/s, beside what the estimate does not know: one
-            that is faster has not landed, whatever the mask says.
+        bounce: correlation time of the velocity of a contact that moves, s: what it moves by beside
+            what the estimate does not know adds noise, of the density `speed * √bounce`.
+        slide: m by which a ball slides down a slope while it rolls by 1 rad, by the slope's
+            tangent: `μ_r / μ²` of MuJoCo's rolling friction μ_r, m, with the friction μ.
 
     Raises:
         ProblemError: a number that is not positive; a false alarm that is no share; a factor at
@@ -169,11 +171,13 @@ class Footing:
     rest: float = 0.05
     rolling: float = 1.0
     false_alarm: float = 1e-6
-    largest_speed: float = 0.2
+    bounce: float = 0.05
+    slide: float = 0.0
 
     def __post_init__(self) -> None:
         require_fields(self)
-        require_positive(**vars(self))
+        require_positive(**{k: x for k, x in vars(self).items() if k != "slide"})
+        require_numbers(slide=self.slide)
         if self.false_alarm >= 1:
             raise ProblemError(f"false_alarm = {self.false_alarm}; expected a share in (0, 1)")
         if self.rest > 1:

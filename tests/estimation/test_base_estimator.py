@@ -18,7 +18,7 @@ from mbcasadi.estimation import Encoders, Estimator, Footing, Imu, base_estimato
 FEET = ["FL", "FR", "RL", "RR"]
 DT = 0.005
 # the drawn feet are points, slip at rest too, and with white noise, whose speed has no bound
-POINTS = Footing(rolling=1e-9, rest=1.0, largest_speed=1e3)
+POINTS = Footing(rolling=1e-9, rest=1.0, bounce=1e-12)
 CALIBRATED = Imu("trunk", gyro_bias=1e-3, accelerometer_bias=0.01)
 
 

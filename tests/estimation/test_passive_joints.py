@@ -18,7 +18,7 @@ from mbcasadi.estimation import Encoders, Fix, Footing, Imu, PassiveJoint, base_
 FEET = ["FL", "FR", "RL", "RR"]
 DT, NOISE = 0.005, 1.1e-4
 # the drawn feet are points, slip at rest too, and with white noise, whose speed has no bound
-POINTS = Footing(rolling=1e-9, rest=1.0, largest_speed=1e3)
+POINTS = Footing(rolling=1e-9, rest=1.0, bounce=1e-12)
 CALIBRATED = Imu("trunk", gyro_bias=1e-3, accelerometer_bias=0.01)
 SPRINGS = (PassiveJoint("FL_shank", 5e-3, 8.0, 0.0), PassiveJoint("RR_shank", 3e-3, 15.0, 0.0))
 GEAR, BENT = 0.6, 0.02  # calf = GEAR rotor + BENT rotor²

@@ -21,6 +21,7 @@ REST = 2.0  # s for which a robot stands still before its task
 SETTLE = 2.0  # s of the task that figures leave out
 STANCE, SHAKEN = 0.5, 0.1  # s; both by a recording of Spot
 LOAD, STIFF = 2.0, 1e5  # weight of a trot by that at rest; N m s/rad, of joints that stay
+ROLLING = 6  # condim of a contact with rolling friction
 SLOW, SINKS = 0.1, 2.0  # m/s, of a base that falls; s, until it rests
 ERRORS = {
     "gyro": SensorErrors(bias=5e-3, walk=1e-5),
@@ -56,17 +57,22 @@ def footing_of(
     radius, usual = float(np.mean([mark.radius for mark in balls])), Footing()
     depth = radius - float(np.mean([centre @ up for centre in centres]))
     creep = depth / np.sqrt(STANCE)
-    loads, arms = list[float](), list[float]()
+    loads, arms, slides = list[float](), list[float](), list[float]()
     for k, contact in enumerate(data.contact[: data.ncon]):
         force, near = np.zeros(6), min(centres, key=lambda c: np.linalg.norm(c - contact.pos))
         mujoco.mj_contactForce(model, data, k, force)
         loads.append(force[0])
         arms.append(float((near - contact.pos) @ up))
+        rolls = contact.friction[3] if contact.dim == ROLLING else 0.0
+        slides.append(float(rolls / contact.friction[0] ** 2))
+    slip = max(usual.slip, creep)
     return Footing(
         rolling=float(np.average(arms, weights=loads)) / radius,
-        slip=max(usual.slip, creep),
+        slip=slip,
         sink=max(usual.sink, creep),
         place_noise=max(usual.place_noise, SHAKEN * depth),
+        landing=max(1.0, usual.landing * usual.slip / slip),
+        slide=float(np.average(slides, weights=loads)),
     )
 
 
