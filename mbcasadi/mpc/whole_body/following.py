@@ -166,11 +166,13 @@ class Following:
             t: s.
             length: of the first interval of the next plan, s.
         """
-        base, h = self.law.system.at(), self.ocp.period
-        moved, (q, v, forces) = moved_fun(base), measured
-        force, back = inverse_dynamics(base), tracking_fun(self.law.tasks, base, h)
+        base, h, (q, v, forces) = self.law.system.at(), self.ocp.period, measured
+        moved, back = moved_fun(base), tracking_fun(self.law.tasks, base, h)
         system, step = self._held()
-        motion = forward_dynamics(system, treatment=step.treatment(h), derivatives=False)
+        length_of = None if self.ocp.lengths is not None else h
+        force = inverse_dynamics(step.system(base, length_of))
+        stepped = step.system(system, length_of)
+        motion = forward_dynamics(stepped, treatment=step.treatment(length_of))
         first = ca.fmax(ca.floor(age / h + 0.5), 0)
         p = moved(q, h / 2 * self._without_springs(v))
         for k in range(self.delay):
@@ -184,11 +186,12 @@ class Following:
             tau = ca.fmax(ca.fmin(age + k * h - begins, span), 0)
             q_ref = moved(p_k, way_within(tau, span, v_k, a))
             a = a + back(q, v, q_ref, v_k + tau * a)
-            inputs = {"q": p, "v": v, "t": t + (k + 0.5) * h}
+            inputs = {"q": p, "v": v, "t": t + (k + 0.5) * h, "step": ca.MX(h)}
             if self.rule is not None:
                 on = self._on_at(plan, on, t + k * h, forces)
             inputs["mask"] = mask_of_contacts(system, self.contacts, on)
-            inputs["f"] = force(q=p, v=v, a=a)["f"]
+            known = inputs | {"a": a}
+            inputs["f"] = force(**{key: known[key] for key in force.name_in()})["f"]
             v = v + h * motion(**{key: inputs[key] for key in motion.name_in()})["a"]
             p = moved(p, h * v)
             q = moved(p, -h / 2 * v)
