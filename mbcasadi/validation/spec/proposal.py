@@ -54,6 +54,7 @@ class Proposal:
         loose: joints of limbs on the world that nothing drives, which the others balance.
         springs: stiff ones, which the law holds.
         gains, period, rigid, timestep: of controller and plant, s; None for the model's own step.
+        footless: joints of legs that move nothing that stands, as their bodies have no shapes.
         unlimited: why no limits keep the joints of legs within their ranges, "" where they do.
     """
 
@@ -82,6 +83,7 @@ class Proposal:
     period: float
     rigid: bool
     timestep: float | None = None
+    footless: tuple[str, ...] = ()
     unlimited: str = ""
 
     def refined(self, finer: int) -> "Proposal":

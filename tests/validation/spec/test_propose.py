@@ -17,7 +17,7 @@ from mbcasadi.validation.spec import (
     read_spec,
     run_spec,
 )
-from mbcasadi.validation.spec.activities import activity_of
+from mbcasadi.validation.spec.activities import PLAN, activity_of
 from mbcasadi.validation.spec.workspace import workplace
 
 STIFF = """<mujoco><compiler angle="radian"/><option integrator="implicitfast"/><worldbody>
@@ -108,6 +108,32 @@ PLANAR = """<mujoco><worldbody><geom name="floor" type="plane" size="9 9 .1"/>
 BENT = LEG.replace("<body pos", '<body euler="0 {turn} 0" pos', 1).replace(
     'pos="0 0 -.2"><', 'pos="0 0 -.2" euler="0 {back} 0"><'
 )
+
+
+def test_joints_beyond_what_stands_are_named(tmp_path):
+    """An ankle whose body has no shape: it stands on its shins."""
+    ankle = '<body pos="0 0 -.2"><joint name="ankle{k}" axis="0 1 0"/><inertial pos="0 0 0" '
+    ankle += 'mass=".1" diaginertia="1e-4 1e-4 1e-4"/></body></body></body>'
+    stem, _, rest = LEG.rpartition("</body></body>")
+    legs = "".join((stem + ankle + rest).format(k=k, x=0, y=y) for k, y in enumerate([0.1, -0.1]))
+    motors = "".join(f'<motor joint="{j}{k}"/>' for j in ("hip", "knee") for k in (0, 1))
+    motors += '<motor joint="ankle0"/><motor joint="ankle1"/>'
+    _, _, warnings = written(
+        tmp_path, ON_KNEES.format(legs=legs, motors=motors).replace("-.5", "0")
+    )
+    assert any("give the bodies beyond them geoms: ankle0, ankle1" in each for each in warnings)
+
+
+@pytest.mark.parametrize(("timestep", "of_plant"), [(0.002, None), (0.005, 0.0025)])
+def test_the_plant_of_a_walk_has_steps_that_its_plans_need(tmp_path, timestep, of_plant):
+    model = tmp_path / "model.xml"
+    text = mb.models.path("quadruped").read_text()
+    model.write_text(re.sub("<option[^>]*/>", f'<option timestep="{timestep}"/>', text))
+    spec = tomllib.loads(propose_spec(model, task="trot"))
+    assert spec["validation"].get("timestep") == of_plant
+    ticks = spec["period"] / (of_plant or timestep) / 10
+    assert ticks == pytest.approx(round(ticks))
+    assert spec["period"] <= 1.5 * PLAN
 
 
 def test_a_base_that_moves_in_a_plane_stands_on_its_feet(tmp_path):
