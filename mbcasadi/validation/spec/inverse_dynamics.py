@@ -119,7 +119,8 @@ class Touch(NamedTuple):
             )
         found = _geometry(system, tuple(q0))
         of_rim = on_rim(found, frame)
-        found = [*found, *([] if of_rim is None else [of_rim])]
+        if of_rim is not None:
+            found = [of_rim]  # of a capsule, or of a cylinder that is no sole at q0
         names = [*dict.fromkeys([*map(_pair, found), *(contact.name for contact in found)])]
         assert system.tree is not None  # `contacts_of` requires one
         require_contact_name(system.tree, frame, names)

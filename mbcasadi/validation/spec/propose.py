@@ -22,7 +22,7 @@ from mbcasadi.system import System, read_mjcf
 from mbcasadi.system.geom_pairs import is_static
 from mbcasadi.system.missing_ground import HOW_TO_GET_A_FLOOR
 from mbcasadi.validation.run import PlantFactory, fitted_to_plant
-from mbcasadi.validation.spec.activities import ON_FEET, activity_of
+from mbcasadi.validation.spec.activities import activity_of
 from mbcasadi.validation.spec.driving import ground_of_wheels
 from mbcasadi.validation.spec.grasping import holds_of
 from mbcasadi.validation.spec.kinds import experiment_for_system
@@ -36,7 +36,7 @@ from mbcasadi.validation.spec.springs import HeldSprings
 Array = NDArray[np.float64]
 
 SHORTEST_PERIOD = 1e-3  # s
-LONGEST_PERIOD = 2.5e-3  # s, of tools, fingers and bases that move
+LONGEST_PERIOD = 2.5e-3  # s, of tools and fingers, beside the servos of small robots
 SOFTER = 6  # gains that are tried, each with half the damping of the one before
 STEADY = 20  # steps of a plant with rigid loops: of light bodies with dry friction it may diverge
 FINER = (1, 2, 4)  # parts of a period, for servos that are unstable in the model's own time step
@@ -217,8 +217,7 @@ def _accepted(facts: Proposal, model: Source, name: str) -> Proposal:
 
 def _trials(facts: Proposal) -> Iterator[Proposal]:
     """Yield the facts with softer and softer gains, then with finer steps of the plant."""
-    moves = facts.tools or facts.hold or facts.activity in ON_FEET
-    fine = max(1, ceil(facts.period / LONGEST_PERIOD)) if moves else 1
+    fine = max(1, ceil(facts.period / LONGEST_PERIOD)) if facts.tools or facts.hold else 1
     for finer in FINER:
         refined = facts if fine * finer == 1 else facts.refined(fine * finer)
         gains = refined.gains

@@ -65,3 +65,15 @@ def test_a_foot_that_is_one_lying_capsule_stands_on_its_two_ends(places, expecte
         touch = [Touch.of(frame=name, kind="contact").contacts(system, q) for name in found]
         points = [np.array(system.frame(c.frame, c.kind).pose(q)[0]) for (c,) in touch]
         np.testing.assert_allclose(np.hstack(points).T, [[0.08, 0, 0], [-0.08, 0, 0]], atol=1e-12)
+
+
+def test_a_point_of_a_rim_is_one_contact():
+    """Of two cylinders that lie side by side the points are fixed, without being named so."""
+    shapes = "".join(LYING.format(name=n, y=y) for n, y in (("left", 0.0), ("right", 0.1)))
+    system = mb.read_mjcf(FOOT.format(shapes=shapes.replace("capsule", "cylinder")))
+    q = np.array(system.tree.q0)
+    names = [each.name for each in contacts_of(system, ground="floor", q=q)]
+    assert all(", rim " in name for name in names)
+    for name in names:
+        (contact,) = Touch.of(frame=name, kind="contact").contacts(system, q)
+        assert contact.frame == name

@@ -110,8 +110,9 @@ BENT = LEG.replace("<body pos", '<body euler="0 {turn} 0" pos', 1).replace(
 )
 
 
-def test_joints_beyond_what_stands_are_named(tmp_path):
+def test_joints_beyond_what_stands_are_named(tmp_path, monkeypatch):
     """An ankle whose body has no shape: it stands on its shins."""
+    monkeypatch.setattr(propose, "_accepted", lambda facts, *_: facts)  # trials take long
     ankle = '<body pos="0 0 -.2"><joint name="ankle{k}" axis="0 1 0"/><inertial pos="0 0 0" '
     ankle += 'mass=".1" diaginertia="1e-4 1e-4 1e-4"/></body></body></body>'
     stem, _, rest = LEG.rpartition("</body></body>")
@@ -122,6 +123,15 @@ def test_joints_beyond_what_stands_are_named(tmp_path):
         tmp_path, ON_KNEES.format(legs=legs, motors=motors).replace("-.5", "0")
     )
     assert any("give the bodies beyond them geoms: ankle0, ankle1" in each for each in warnings)
+
+
+def test_a_base_that_squats_knows_the_dry_friction_of_joints(tmp_path, monkeypatch):
+    monkeypatch.setattr(propose, "_accepted", lambda facts, *_: facts)  # trials take long
+    text = mb.models.path("quadruped").read_text()
+    rough = text.replace('<joint name="FL_calf"', '<joint name="FL_calf" frictionloss=".5"')
+    (_, smooth, _), (_, rubs, _) = (written(tmp_path, xml, "squat") for xml in (text, rough))
+    assert "friction_loss" not in tomllib.loads(smooth)
+    assert "friction_loss" in tomllib.loads(rubs)
 
 
 @pytest.mark.parametrize(("timestep", "of_plant"), [(0.002, None), (0.005, 0.0025)])
