@@ -1,12 +1,10 @@
 """Rigid loops with which the plant diverges by itself are left soft by `init`."""
 
 import tomllib
-from types import SimpleNamespace
 
-import numpy as np
 import pytest
 
-from mbcasadi.validation.spec import propose, propose_spec
+from mbcasadi.validation.spec import propose_spec
 
 FINGER = """<mujoco><compiler angle="radian"/><option timestep=".001"/><worldbody>
 <body><joint name="arm" axis="0 1 0" damping="1"/><geom size=".05" mass="1" pos=".2 0 0"/>
@@ -18,22 +16,11 @@ pos=".02 0 0" contype="0" conaffinity="0"/></body></body></worldbody>
 <actuator><motor joint="arm"/><motor joint="lead"/></actuator></mujoco>"""
 
 
-RUBS = pytest.mark.parametrize(
+@pytest.mark.parametrize(
     ("rubs", "rigid"), [('damping="1" frictionloss="1"', False), ("", True)], ids=["dry", "smooth"]
 )
-
-
-@RUBS
 def test_loops_of_grams_with_dry_friction_are_soft(tmp_path, rubs, rigid):
     model = tmp_path / "model.xml"
     model.write_text(FINGER.format(rubs=rubs))
     written = tomllib.loads(propose_spec(model, task="hold"))
     assert written["validation"].get("rigid", False) is rigid
-
-
-@RUBS
-def test_a_plant_of_a_walk_is_tried_without_a_controller(tmp_path, rubs, rigid):
-    model = tmp_path / "model.xml"
-    model.write_text(FINGER.format(rubs=rubs))
-    facts = SimpleNamespace(rigid=True, timestep=None, q0=np.zeros(3))
-    assert propose._runs(facts, str(model)) is rigid
