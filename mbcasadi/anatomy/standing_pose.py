@@ -55,6 +55,9 @@ SMALL = 1e-5
 FLAT = 0.05
 """Share of the length of a foot below which its width counts as none."""
 
+THIN = 0.02
+"""Distance from the plane on which a foot rests, of its length, within which points are on it."""
+
 CLOSE = 1e-3
 """Error of a foot, of the leg's length, above which a pose is none."""
 
@@ -305,8 +308,9 @@ def _turn(R: Array, wanted: Array) -> Array:
 def _levelled(R: Array, points: Array) -> Array:
     """Return the rotation R (3, 3) of a foot turned so that the points (k, 3) on it are level.
 
-    By the shortest turn: the plane through them becomes level, or the line.
+    By the shortest turn: the plane becomes level on which they rest, or the line through them.
     """
+    points = points[_resting(points)]
     _, spread, axes = np.linalg.svd(points - points.mean(axis=0))
     if spread[0] < 1e-12:
         return R
@@ -318,3 +322,22 @@ def _levelled(R: Array, points: Array) -> Array:
     v, c = np.cross(now, level), float(now @ level)
     V = np.array([[0, -v[2], v[1]], [v[2], 0, -v[0]], [-v[1], v[0], 0]])
     return np.asarray((np.eye(3) + V + V @ V / (1 + c)) @ R)
+
+
+def _resting(points: Array) -> NDArray[np.bool_]:
+    """Return which points (k, 3) are on the face of their hull on which they rest, as they lie.
+
+    It is the face below their middle: an arch between heel and toe is above it.
+    """
+    from scipy.spatial import ConvexHull, QhullError
+
+    try:
+        faces = ConvexHull(points).equations
+    except QhullError:  # they are few, or in one plane
+        return np.ones(len(points), dtype=bool)
+    below = faces[faces[:, 2] < 0]
+    middle = points.mean(axis=0)
+    heights = -(below[:, :2] @ middle[:2] + below[:, 3]) / below[:, 2]
+    face = below[int(np.argmax(heights))]
+    length = float(np.ptp(points, axis=0).max())
+    return np.asarray(points @ face[:3] + face[3] > -THIN * length)

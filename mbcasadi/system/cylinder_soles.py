@@ -7,7 +7,7 @@ turns: `J v = 0` is the same, its rate is not. So these cylinders touch at the p
 that are lowest in one pose, fixed to the body, as the corners of a box.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import casadi as ca
@@ -41,7 +41,7 @@ def with_soles(contacts: Sequence[GeometryContact], q: Array) -> Iterator[Geomet
             bodies.setdefault((contact.geom1, root), []).append(contact)
     fixed = {geom for own in bodies.values() for geom in _cylinders_of_sole(own, q)}
     for contact in contacts:
-        yield _at_rim(contact, q) if (contact.geom1, contact.geom2) in fixed else contact
+        yield at_rim(contact, q) if (contact.geom1, contact.geom2) in fixed else contact
 
 
 def _cylinders_of_sole(contacts: Sequence[GeometryContact], q: Array) -> set[tuple[str, str]]:
@@ -67,9 +67,30 @@ def _lies(contact: GeometryContact) -> bool:
     return contact.geoms[1].kind == "cylinder" and contact.label.startswith("edge")
 
 
-def _at_rim(contact: GeometryContact, q: Array) -> GeometryContact:
-    """Return the contact at the point of its rim that is lowest at q (nq,)."""
+def at_rim(contact: GeometryContact, q: Array) -> GeometryContact:
+    """Return the contact of a cylinder or capsule at the point of its rim that is lowest at q.
+
+    Args:
+        contact: with a plane, at an edge or an end of what lies.
+        q: (nq,) configuration.
+    """
     plane, shape = (placed(contact.tree, geom, ca.SX(q)) for geom in contact.geoms)
     n, R = (np.array(ca.evalf(x)) for x in (plane.R[:, 2], shape.R))
     spot = geometry.lowest_of_rim(contact.geoms[1], contact.label[-1], R, n.ravel())
     return replace(contact, label=spot.label, _spot=spot)
+
+
+def on_rim(contacts: Iterable[GeometryContact], name: str) -> GeometryContact | None:
+    """Return the contact of this name at a point of a rim, as of `at_rim`; None where it is none.
+
+    Args:
+        contacts: of a model.
+        name: `foot on floor, rim +90`.
+    """
+    pair, _, label = name.rpartition(", ")
+    if label.startswith("rim "):
+        for each in contacts:
+            spot = geometry.spot_of(each.geoms[1], label)
+            if spot is not None and pair == f"{each.geom2} on {each.geom1}":
+                return replace(each, label=spot.label, _spot=spot)
+    return None

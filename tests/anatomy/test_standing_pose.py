@@ -95,3 +95,20 @@ def test_what_has_no_feet_or_no_free_base_keeps_its_pose():
         system = mb.read_mjcf(mb.models.path(name))
         q = np.array(system.tree.q0).ravel()
         np.testing.assert_array_equal(standing_pose(system, mb.describe(system), q), q)
+
+
+def test_an_arch_between_heel_and_toe_does_not_tilt_a_foot():
+    text = mb.models.path("humanoid").read_text()
+    for side in ("left", "right"):
+        site = f'<site name="{side}_foot" '
+        text = text.replace(site, f'<geom class="sole" pos="-.02 0 -.0483"/>{site}')
+    model = mujoco.MjModel.from_xml_string(text)
+    system, data = mb.read_mjcf(model), mujoco.MjData(model)
+    q = np.array(next(iter(system.tree.keyframes.values()))).ravel()
+    q[7:], q[2] = 0.0, 3.0
+    robot = mb.describe(system, q)
+    assert [len(foot.points) for foot in robot.feet] == [5, 5], "the arch is none of a foot"
+    data.qpos = standing_pose(system, robot, q)
+    data.qpos[2] -= 1e-4
+    mujoco.mj_forward(model, data)
+    assert len(data.contact) == 8, "the corners of both soles"

@@ -218,7 +218,7 @@ def calls_of_walking():
         "WholeBodyOptions": {
             "tunable": ("weights",), "standing": mpc.Standing(), "shift": True,
             "swing_height": 0.1,
-            "end": "regulator",
+            "end": "regulator", "rigid_springs": (),
         },
 
         "capture_point": {"system": ex.quadruped()},

@@ -74,16 +74,17 @@ def spots(geom: Geom) -> tuple[ContactSpot, ...]:
 def spot_of(geom: Geom, label: str) -> ContactSpot | None:
     """Return the spot of a label: one of `spots`, or a point of a rim at any whole degree."""
     sign, angle = label.removeprefix("rim ")[:1], label.removeprefix("rim ")[1:]
-    if geom.kind == "cylinder" and label.startswith("rim ") and sign in "+-" and angle.isdecimal():
+    has_rims = geom.kind in ("cylinder", "capsule") and label.startswith("rim ")
+    if has_rims and sign in "+-" and angle.isdecimal():
         return _rim(geom, sign, int(angle)) if label == f"rim {sign}{int(angle) % 360}" else None
     return next((spot for spot in spots(geom) if spot.label == label), None)
 
 
 def lowest_of_rim(geom: Geom, sign: str, R: Array, n: Array) -> ContactSpot:
-    """Return the point of a cylinder's rim, fixed to it, that is lowest, to a degree.
+    """Return the point of a rim, fixed to the geom, that is lowest, to a degree.
 
     Args:
-        geom: a cylinder that lies.
+        geom: a cylinder that lies, or a capsule, whose rims are those of its cylinder.
         sign: "+" or "-", the rim.
         R: (3, 3) its rotation in the world.
         n: (3,) normal of the plane.
@@ -168,7 +169,7 @@ def _end(geom: Geom, sign: str) -> Array:
 
 
 def _rim(geom: Geom, sign: str, angle: int) -> ContactSpot:
-    """Return a point of the rim of a cylinder."""
+    """Return a point of the rim of a cylinder, or of that of a capsule."""
     turn = np.deg2rad(angle)
     across = geom.size[0] * np.array([np.cos(turn), np.sin(turn), 0.0])
     return ContactSpot(f"rim {sign}{angle}", _end(geom, sign) + across, False)

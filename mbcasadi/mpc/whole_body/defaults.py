@@ -8,6 +8,7 @@ import numpy as np
 from mbcasadi.contacts.groups import contact_groups_of
 from mbcasadi.control.inverse_dynamics.controller import InverseDynamicsQP
 from mbcasadi.control.inverse_dynamics.parts.observer import DisturbanceObserver
+from mbcasadi.control.inverse_dynamics.parts.rigid_springs import RigidSprings
 from mbcasadi.control.limits.joint_limits import JointLimits
 from mbcasadi.control.tasks.frame_task import FrameTask
 from mbcasadi.control.tasks.posture_task import PostureTask
@@ -45,6 +46,13 @@ FOLLOWED_FORCE = 14.0
 
 LEARNING = 0.3
 """Bandwidth of the disturbance observer, times √(height of the base / g)."""
+
+JOINTS_KP, BASE_KP = 300.0, 100.0
+"""1/s², of the tasks of joints and base."""
+
+SPRING_DAMPING = 2 * (JOINTS_KP * BASE_KP) ** 0.25
+"""1/s, of springs that the law holds: between the kd of the base, behind them, and that of the
+joints in front of them."""
 
 
 SWING_FORCE = 0.36
@@ -105,8 +113,11 @@ def default_law(
     limits: JointLimits | None,
     tunable: Sequence[str],
     further: Sequence[Task] = (),
+    springs: Sequence[str] = (),
 ) -> InverseDynamicsQP:
     """Return inverse dynamics that follows joints, base and forces, and does further tasks.
+
+    Where it holds springs, its posture is that of the joints with actuators, in front of them.
 
     Args:
         system: the robot.
@@ -116,12 +127,14 @@ def default_law(
         limits: of its joints.
         tunable: what may change at run time.
         further: tasks beside those of joints and base.
+        springs: joints whose springs it holds.
     """
     base = trunk_joint(system)
     assert system.tree is not None
     place = system.tree.joints.index(base)
     body = next(body.name for body in system.tree.bodies if place in body.joints)
-    tasks = [PostureTask(kp=300.0), FrameTask(body, kind="body", kp=100.0, weight=10.0), *further]
+    posture = PostureTask(system.joint_roles.driven if springs else None, kp=JOINTS_KP)
+    tasks = [posture, FrameTask(body, kind="body", kp=BASE_KP, weight=10.0), *further]
     return InverseDynamicsQP(
         system,
         tasks,
@@ -131,6 +144,7 @@ def default_law(
         joint_limits=limits,
         contact_damping=20.0,
         observer=DisturbanceObserver(LEARNING / time),
+        rigid_springs=RigidSprings(springs, damping=SPRING_DAMPING) if springs else None,
         tunable=tunable,
         period=period,
     )

@@ -45,6 +45,8 @@ class WholeBodyOptions:
         end: what the end of a plan costs: "weights", those of the cost, or "regulator", what the
             regulator would still cost from there by the periodic Riccati equation of the gait, or
             of the stance. `WholeBodyMPC.end` says which, or why there is none and no such cost.
+        rigid_springs: joints of legs whose stiff springs the default law holds, as `RigidSprings`;
+            in the plan they are as stiff as they are.
 
     Raises:
         ProblemError: intervals that shrink, a negative number of halvings.
@@ -59,6 +61,7 @@ class WholeBodyOptions:
     shift: bool = False
     swing_height: float | None = None
     end: str = WEIGHTS
+    rigid_springs: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         require_fields(self)

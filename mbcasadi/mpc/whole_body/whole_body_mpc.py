@@ -182,7 +182,8 @@ def whole_body_mpc(
     time = float(np.sqrt(height / np.linalg.norm(gravity_of(system))))
     inner = law
     if inner is None:
-        inner = default_law(system, contacts, period / TICKS, time, limits, options.tunable, tasks)
+        tunable, springs = options.tunable, options.rigid_springs
+        inner = default_law(system, contacts, period / TICKS, time, limits, tunable, tasks, springs)
     every = ticks_of(period, inner.period)
     _require_contacts(contacts, gait, inner)
     rest = equilibrium(system, start, contacts=contacts, friction=True)

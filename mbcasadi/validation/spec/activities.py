@@ -132,6 +132,7 @@ class Walk:
     Attributes:
         feet: contacts of the plan.
         period: of a plan, s.
+        timestep: of the plant, s, shorter than the model's own where plans would be too long.
         stride, duty, begins: of the gait, s; share of the stride that a foot stands.
         offsets: of each foot's contact.
         command: terms of speed along x and y of the base, and of the turn, as TOML.
@@ -139,6 +140,7 @@ class Walk:
 
     feet: tuple[FootContact, ...]
     period: float
+    timestep: float | None
     stride: float
     duty: float
     begins: float
@@ -151,6 +153,7 @@ def walk_of(
     feet: Sequence[FootContact],
     base: Array,
     timestep: float,
+    longest_tick: float,
     motion: MotionOptions,
 ) -> Walk:
     """Return how a robot walks: a trot of four legs, or one of two legs after the other.
@@ -162,7 +165,8 @@ def walk_of(
         robot: with legs.
         feet: contacts of the plan.
         base: (3, 3) rotation of the base at the start.
-        timestep: of the plant, s.
+        timestep: of the model, s.
+        longest_tick: of the law below the plan, s.
         motion: speed and turn, where they are given.
 
     Raises:
@@ -173,7 +177,9 @@ def walk_of(
     longer = length / LEG
     trots, slower = len(legs) == 4, float(np.sqrt(longer))
     stride, stands, begins, speed = TROT if trots else STEPS
-    period = TICKS * timestep * max(1, round(PLAN * slower / (TICKS * timestep)))
+    finer = max(1, round(TICKS * timestep / (PLAN * slower)))
+    tick = timestep / finer
+    period = TICKS * tick * max(1, round(min(PLAN * slower / TICKS, longest_tick) / tick))
     count = 2 * round(stride * slower / (2 * period))
     first = {
         geom: (leg.side == "left") == (leg.ahead or not trots)
@@ -199,6 +205,7 @@ def walk_of(
     return Walk(
         feet=tuple(feet),
         period=period,
+        timestep=tick if finer > 1 else None,
         stride=count * period,
         duty=round(stands * count) / count,
         begins=round(begins * count) * period,

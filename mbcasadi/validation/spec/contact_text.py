@@ -27,7 +27,7 @@ def contact_lines(
         listed: (name, values) → the text of a list, or of its name.
 
     Raises:
-        ProblemError: contacts that are some of the points of a shape.
+        ProblemError: contacts that are no points as `contacts_of` has them, or on several planes.
     """
     if not touches:
         return []
@@ -49,14 +49,16 @@ def _group(
         made = f"mb.Contact({', '.join(['name', *arguments_of(options)])})"
         return Call("[", [made, f"for name in {listed('feet', frames)}"], "]", "")
     found = [c for c in contacts_of(system, q=q) if {c.name, _pair(c)} & {*frames}]
-    geoms = [*dict.fromkeys(c.geom2 for c in found)]
-    plane = found[0].geom1
-    again = contacts_of(system, geoms=geoms, ground=plane, q=q)
-    if [c.name for c in found] != [c.name for c in again]:
+    named = {name for c in found for name in (c.name, _pair(c))}
+    planes = [*dict.fromkeys(c.geom1 for c in found)]
+    if not {*frames} <= named or len(planes) != 1:
         raise ProblemError(
-            f"no script can be written of the contacts {', '.join(frames)}: they are not all "
-            "points of their shapes; write the TOML"
+            f"no script can be written of the contacts {', '.join(frames)}: they are no points of "
+            "shapes on one plane as `mb.contacts_of` has them; write the TOML"
         )
+    geoms, plane = [*dict.fromkeys(c.geom2 for c in found)], planes[0]
+    names = [c.name for c in found]
+    every = [c.name for c in contacts_of(system, geoms=geoms, ground=plane, q=q)]
     own = {key: value for key, value in options.items() if key not in ("kind", "friction")}
     friction = {"friction": options["friction"]} if "friction" in options else {}
     made = f"c.as_contact({', '.join(arguments_of(friction))})"
@@ -64,7 +66,8 @@ def _group(
         made = f"replace({', '.join([made, *arguments_of(own)])})"
     where = ["system", f"geoms={listed('feet', geoms)}", f"ground={literal(plane)}"]
     call = Call("for c in mb.contacts_of(", [*where, "q=q0"])
-    return Call("[", [made, call], "]", "")
+    some = [] if names == every else [Call("if c.name in [", [*map(literal, names)], "]")]
+    return Call("[", [made, call, *some], "]", "")
 
 
 def _pair(contact: GeometryContact) -> str:

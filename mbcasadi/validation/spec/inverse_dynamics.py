@@ -21,6 +21,7 @@ from mbcasadi.control.tick.tuning import TUNABLE
 from mbcasadi.description import Contact
 from mbcasadi.errors import ProblemError
 from mbcasadi.system import GeometryContact, System, contacts_of
+from mbcasadi.system.cylinder_soles import on_rim
 from mbcasadi.system.missing_ground import require_contact_name
 from mbcasadi.validation.spec import plugins
 from mbcasadi.validation.spec.common import (
@@ -117,6 +118,9 @@ class Touch(NamedTuple):
                 "the geometry has the normal of its plane"
             )
         found = _geometry(system, tuple(q0))
+        of_rim = on_rim(found, frame)
+        if of_rim is not None:
+            found = [of_rim]  # of a capsule, or of a cylinder that is no sole at q0
         names = [*dict.fromkeys([*map(_pair, found), *(contact.name for contact in found)])]
         assert system.tree is not None  # `contacts_of` requires one
         require_contact_name(system.tree, frame, names)

@@ -24,10 +24,12 @@ from mbcasadi.validation.spec.lifting import balance_of
 from mbcasadi.validation.spec.motion_options import MotionOptions
 from mbcasadi.validation.spec.plan_feet import contacts_of_plan
 from mbcasadi.validation.spec.proposal import Proposal, gains_for
+from mbcasadi.validation.spec.short_legs import heels_and_toes
 from mbcasadi.validation.spec.springs import HeldSprings, springs_to_hold
 from mbcasadi.validation.spec.start import (
     base_joint,
     feet_on_plane,
+    joints_beyond_feet,
     joints_outside,
     onto_ground,
     within_ranges,
@@ -97,7 +99,13 @@ def facts_of(
     tools, q0 = tool_motions(robot, laden, q0, activity, motion)
     if tools and stands:
         q0, unheld = _at_rest(system, robot, q0, found, rises)
+    stood = heels_and_toes(robot, found, q0)
+    if len(stood) < len(found):
+        contacts = tuple(each.name for each in stood)
     springs = springs_to_hold(system, found, q0) if found else HeldSprings()
+    walk = None
+    if activity in WALKS:
+        walk = _walk(system, robot, plant.timestep, q0, found, springs, motion)
     return Proposal(
         system=system,
         robot=robot,
@@ -114,8 +122,8 @@ def facts_of(
         loads=loads,
         tools=tools,
         hold=None,
-        balance=balance_of(robot, system, q0, found) if found and activity == "lift" else None,
-        walk=_walk(system, robot, plant, q0, found, motion) if activity in WALKS else None,
+        balance=balance_of(robot, system, q0, stood) if stood and activity == "lift" else None,
+        walk=walk,
         drive=drive_of(robot, system, q0, motion.speed) if activity == "drive" else None,
         driven=driven_joints(system),
         loose=_loose(robot) if activity == "hold" else (),
@@ -123,6 +131,8 @@ def facts_of(
         gains=gains_for(period, springs),
         period=period,
         rigid=system.nc > 0,
+        timestep=None if walk is None else walk.timestep,
+        footless=joints_beyond_feet(system, robot) if found else (),
     )
 
 
@@ -156,9 +166,10 @@ def _at_rest(
 def _walk(
     system: System,
     robot: RobotDescription,
-    plant: Plant,
+    timestep: float,
     q: Array,
     feet: Sequence[GeometryContact],
+    springs: HeldSprings,
     motion: MotionOptions,
 ) -> Walk:
     """Return gait and command of a robot that stands at q on these contacts."""
@@ -166,7 +177,7 @@ def _walk(
     rolling = {geom.name for geom in system.tree.geoms if geom.kind in ROUND}
     rotation = np.array(system.frame(robot.base_body, "body").pose(q)[1])
     contacts = contacts_of_plan(system, feet, rolling, q)
-    return walk_of(robot, contacts, rotation, plant.timestep, motion)
+    return walk_of(robot, contacts, rotation, timestep, springs.tick, motion)
 
 
 def _loose(robot: RobotDescription) -> tuple[str, ...]:

@@ -54,6 +54,7 @@ class Proposal:
         loose: joints of limbs on the world that nothing drives, which the others balance.
         springs: stiff ones, which the law holds.
         gains, period, rigid, timestep: of controller and plant, s; None for the model's own step.
+        footless: joints of legs that move nothing that stands, as their bodies have no shapes.
         unlimited: why no limits keep the joints of legs within their ranges, "" where they do.
     """
 
@@ -82,6 +83,7 @@ class Proposal:
     period: float
     rigid: bool
     timestep: float | None = None
+    footless: tuple[str, ...] = ()
     unlimited: str = ""
 
     def refined(self, finer: int) -> "Proposal":
@@ -208,10 +210,14 @@ class Proposal:
 
     @property
     def rubs(self) -> bool:
-        """Whether driven joints have dry friction, and tools or bases follow a path."""
+        """Whether driven joints have dry friction, and tools or bases follow a path.
+
+        Friction that is not known is a moment on a base that squats, which arms and head follow.
+        """
         tree = self.system.tree
         losses = [j.friction_loss for j in tree.joints if j.name in self.driven] if tree else []
-        return bool(self.tools or self.drive) and any(losses)
+        moves = bool(self.tools or self.drive) or self.activity == "squat"
+        return moves and any(losses)
 
     @property
     def cramped(self) -> tuple[str, ...]:

@@ -23,9 +23,7 @@ from mbcasadi.system import System, read_mjcf
 from mbcasadi.system.geom_pairs import is_static
 from mbcasadi.system.missing_ground import HOW_TO_GET_A_FLOOR
 from mbcasadi.validation.run import PlantFactory, fitted_to_plant
-from mbcasadi.validation.spec.activities import (
-    activity_of,
-)
+from mbcasadi.validation.spec.activities import activity_of
 from mbcasadi.validation.spec.driving import ground_of_wheels
 from mbcasadi.validation.spec.grasping import holds_of
 from mbcasadi.validation.spec.kinds import experiment_for_system
@@ -43,6 +41,10 @@ STEADY = 20  # steps of a plant with rigid loops: of light bodies with dry frict
 FINER = (1, 2, 4)  # parts of a period, for servos that are unstable in the model's own time step
 NO_SOLES = (
     "What is lowest at the start is no foot: give its feet geoms, or write contacts of your own"
+)
+FOOTLESS = (
+    "Its feet have no shapes that touch the ground, so that it stands on what is above these "
+    "joints; give the bodies beyond them geoms:"
 )
 CRAMPED = (
     "No pose was found that leaves a tenth of their ranges to the joints and a fifth of their "
@@ -110,6 +112,8 @@ def propose_spec(
         warn(f"{FALLS} {_remedy(system)}")
     if warn is not None and facts.unheld:
         warn(f"Its actuators cannot hold it where it starts: {facts.unheld}")
+    if warn is not None and facts.footless:
+        warn(f"{FOOTLESS} {listed(facts.footless)}")
     if warn is not None and facts.cramped:
         warn(f"{CRAMPED} {listed(facts.cramped)}")
     return _written(facts, model, python)

@@ -100,6 +100,21 @@ def joints_outside(system: System, q: Array) -> tuple[str, ...]:
     return tuple(joint.name for joint in system.tree.joints if beyond[joint.qpos])
 
 
+def joints_beyond_feet(system: System, robot: RobotDescription) -> tuple[str, ...]:
+    """Return the joints of legs that move nothing that stands: no shapes are beyond them."""
+    tree = system.tree
+    assert tree is not None
+    place = {body.name: k for k, body in enumerate(tree.bodies)}
+    carried: set[int] = set()
+    for foot in robot.feet:
+        body = place[foot.body]
+        while body:
+            carried.add(body)
+            body = tree.bodies[body].parent
+    of_legs = {name for leg in robot.limbs_of("leg") if leg.foot for name in leg.joints}
+    return tuple(j.name for j in tree.joints if j.name in of_legs and j.body not in carried)
+
+
 def within_ranges(system: System, plant: Plant, q: Array) -> Array:
     """Return a pose near q whose joints are within their ranges, and whose loops are closed.
 

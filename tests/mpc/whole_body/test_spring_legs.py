@@ -9,6 +9,7 @@ from mbcasadi import mpc
 from mbcasadi.control import FrameTask, InverseDynamicsQP, PostureTask, RigidSprings
 from mbcasadi.control.regulators.equilibrium import equilibrium
 from mbcasadi.control.tasks.reference import slot_slices
+from mbcasadi.mpc.whole_body.defaults import default_law
 
 N, H = 5, 0.02
 STATIC = 1e-3  # m/s, rad/s, in a step: static forces leave a millionth of the load to inertia
@@ -104,3 +105,13 @@ def test_the_law_follows_a_plan_without_what_its_springs_do(held):
     trunk = whole.law.reference_slices["trunk.velocity"]
     assert np.abs(moved[posture]).max() < 0.5
     assert np.abs(moved[trunk] - still[trunk]).max() < 0.05
+
+
+def test_the_default_law_holds_springs_between_the_base_and_the_joints_in_front_of_them():
+    """A posture has more damping than the springs in front of which it is, the base has less."""
+    system, _, feet = springy()
+    law = default_law(system, feet, H / 10, 0.2, None, (), springs=SPRINGS)
+    posture, base = law.tasks
+    assert set(law.rigid_springs.joints) == set(SPRINGS)
+    assert not {*SPRINGS} & {*posture.joints}
+    assert 2 * np.sqrt(base.kp) < law.rigid_springs.damping < 2 * np.sqrt(posture.kp)

@@ -14,7 +14,7 @@ from robots.first_try.packages import name_of
 from robots.first_try.variants import write
 
 CONDITIONS = ("--perturb", "mass=0.1", "--delay", "1", "--quiet", "--json")
-LONGEST = 600.0  # s, of one command
+LONGEST = 1800.0  # s, of one command, on cores that others use too
 SHOWN = 240  # characters of a message
 WARNS = "warning: "  # begins what `init` says of a file that it writes
 

@@ -17,7 +17,7 @@ from mbcasadi.validation.spec import (
     read_spec,
     run_spec,
 )
-from mbcasadi.validation.spec.activities import activity_of
+from mbcasadi.validation.spec.activities import PLAN, activity_of
 from mbcasadi.validation.spec.workspace import workplace
 
 STIFF = """<mujoco><compiler angle="radian"/><option integrator="implicitfast"/><worldbody>
@@ -110,6 +110,41 @@ PLANAR = """<mujoco><worldbody><geom name="floor" type="plane" size="9 9 .1"/>
 BENT = LEG.replace("<body pos", '<body euler="0 {turn} 0" pos', 1).replace(
     'pos="0 0 -.2"><', 'pos="0 0 -.2" euler="0 {back} 0"><'
 )
+
+
+def test_joints_beyond_what_stands_are_named(tmp_path, monkeypatch):
+    """An ankle whose body has no shape: it stands on its shins."""
+    monkeypatch.setattr(propose, "_accepted", lambda facts, *_: facts)  # trials take long
+    ankle = '<body pos="0 0 -.2"><joint name="ankle{k}" axis="0 1 0"/><inertial pos="0 0 0" '
+    ankle += 'mass=".1" diaginertia="1e-4 1e-4 1e-4"/></body></body></body>'
+    stem, _, rest = LEG.rpartition("</body></body>")
+    legs = "".join((stem + ankle + rest).format(k=k, x=0, y=y) for k, y in enumerate([0.1, -0.1]))
+    motors = "".join(f'<motor joint="{j}{k}"/>' for j in ("hip", "knee") for k in (0, 1))
+    motors += '<motor joint="ankle0"/><motor joint="ankle1"/>'
+    _, _, warnings = written(
+        tmp_path, ON_KNEES.format(legs=legs, motors=motors).replace("-.5", "0")
+    )
+    assert any("give the bodies beyond them geoms: ankle0, ankle1" in each for each in warnings)
+
+
+def test_a_base_that_squats_knows_the_dry_friction_of_joints(tmp_path, monkeypatch):
+    monkeypatch.setattr(propose, "_accepted", lambda facts, *_: facts)  # trials take long
+    text = mb.models.path("quadruped").read_text()
+    rough = text.replace('<joint name="FL_calf"', '<joint name="FL_calf" frictionloss=".5"')
+    _, rubs, _ = written(tmp_path, rough, "squat")
+    assert "friction_loss" in tomllib.loads(rubs)
+
+
+def test_the_plant_of_a_walk_has_steps_that_its_plans_need(tmp_path):
+    model = tmp_path / "model.xml"
+    text = mb.models.path("quadruped").read_text()
+    model.write_text(re.sub("<option[^>]*/>", '<option timestep="0.005"/>', text))
+    spec = tomllib.loads(propose_spec(model, task="trot"))
+    timestep = spec["validation"]["timestep"]
+    assert timestep == 0.0025
+    ticks = spec["period"] / timestep / 10
+    assert ticks == pytest.approx(round(ticks))
+    assert spec["period"] <= 1.5 * PLAN
 
 
 def test_a_base_that_moves_in_a_plane_stands_on_its_feet(tmp_path):

@@ -11,6 +11,7 @@ import pytest
 import mbcasadi as mb
 from mbcasadi.errors import ProblemError
 from mbcasadi.validation.spec import build_experiment, parse_spec, propose_spec, read_spec, run_spec
+from mbcasadi.validation.spec.contact_text import contact_lines
 from mbcasadi.validation.spec.motion_text import command_lines
 from mbcasadi.validation.spec.script import script_of_spec
 from mbcasadi.validation.spec.signals import command_of
@@ -117,6 +118,23 @@ def test_a_command_is_that_of_the_file():
     expected = command_of(spec.command)
     for now in (0.1, 0.9, 1.9, 4.0):
         assert np.array(names["command"](now)).ravel() == pytest.approx(expected(now), abs=1e-12)
+
+
+FOOT = """<mujoco><worldbody><geom name="floor" type="plane" size="1 1 1"/>
+<body name="foot" pos="0 0 .02"><freejoint/><geom name="sole" type="capsule" size=".02 .08"
+euler="0 90 0"/></body></worldbody></mujoco>"""
+
+
+def test_a_script_has_some_of_the_points_of_a_shape():
+    system = mb.read_mjcf(FOOT)
+    q = np.array(system.tree.q0)
+    touch = {"frame": "sole on floor, end -", "kind": "contact"}
+    (line,) = contact_lines([touch], system, q, lambda _, values: repr(list(values)))
+    names = {"mb": mb, "system": system, "q0": q}
+    exec(line, names)
+    assert [contact.frame for contact in names["contacts"]] == ["sole on floor, end -"]
+    with pytest.raises(ProblemError, match=r"contacts sole on floor, rim \+0: they are no points"):
+        contact_lines([touch | {"frame": "sole on floor, rim +0"}], system, q, lambda _, v: repr(v))
 
 
 def test_what_no_script_can_hold_is_named():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import mbcasadi as mb
-from mbcasadi.validation.spec import propose_spec
+from mbcasadi.validation.spec import parse_spec, propose_spec
 from mbcasadi.validation.spec.proposal import gains_for
 from mbcasadi.validation.spec.springs import BELOW, HeldSprings, springs_to_hold
 
@@ -45,13 +45,13 @@ ROBOT = """<mujoco><worldbody><geom name="floor" type="plane" size="1 1 .1"/>
 {legs}</body></worldbody><actuator>{motors}</actuator></mujoco>"""
 
 
-def spec_of(tmp_path, stiffness):
+def spec_of(tmp_path, stiffness, task=None):
     corners = [(0.2, 0.1), (0.2, -0.1), (-0.2, 0.1), (-0.2, -0.1)]
     legs = [LEG.format(k=k, x=x, y=y, k_N=stiffness) for k, (x, y) in enumerate(corners)]
     motors = [f'<motor joint="{j}{k}"/>' for k in range(4) for j in ("hip", "side", "knee")]
     model = tmp_path / "model.xml"
     model.write_text(ROBOT.format(legs="".join(legs), motors="".join(motors)))
-    return tomllib.loads(propose_spec(model))
+    return tomllib.loads(propose_spec(model, task=task))
 
 
 def test_init_holds_stiff_springs_and_is_slower_than_they_are(tmp_path):
@@ -62,3 +62,19 @@ def test_init_holds_stiff_springs_and_is_slower_than_they_are(tmp_path):
     assert base["kd"] == pytest.approx(2 * np.sqrt(base["kp"]), rel=1e-3)
     observer = base["kd"] / fast.kd * fast.observer.bandwidth
     assert sprung["observer"]["bandwidth"] == pytest.approx(observer, rel=1e-2)
+
+
+def test_the_law_below_a_plan_holds_the_same_springs(tmp_path):
+    walks = spec_of(tmp_path, 4e4, task="trot")
+    assert walks["options"]["rigid_springs"] == [f"spring{k}" for k in range(4)]
+    spec = parse_spec(walks)
+    assert [*spec.given["options"].rigid_springs] == walks["options"]["rigid_springs"]
+
+
+def test_ticks_of_a_walk_follow_the_resonance_of_springs_in_the_air():
+    """Late by a tick and a half, the law is an eighth of a period behind the spring."""
+    system = mb.read_mjcf(LIFT)
+    foot = mb.contacts_of(system, ground="floor", geoms=["load"])
+    omega = np.sqrt(STIFFNESS * (1 / MOTOR + 1 / (LOAD + 0.001)))
+    stands = springs_to_hold(system, foot, system.tree.q0)
+    assert 1.5 * stands.tick == pytest.approx(2 * np.pi / omega / 8)
