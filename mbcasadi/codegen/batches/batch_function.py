@@ -150,13 +150,13 @@ class BatchFunction:
         blocks = -(-count // self.lanes)
         states = SharedStates(count, self.lanes * max(1, blocks // (PARTS * self.threads)))
 
-        def work() -> None:
-            self.library.run((c_inputs, c_outputs), states, steps, self._memory())
+        def work() -> bool:
+            return self.library.run((c_inputs, c_outputs), states, steps, self._memory())
 
         others = [self._pool.submit(work) for _ in range(min(blocks, self.threads) - 1)]
-        work()
-        for each in others:
-            each.result()
+        if not work():
+            for each in others:
+                each.result()
 
     def _memory(self) -> NDArray[np.uint8]:
         """Return this thread's memory."""

@@ -3,7 +3,7 @@
 import ctypes
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -62,27 +62,20 @@ class BatchLibrary:
         return block[start : start + self.memory_bytes]
 
     def run(
-        self, ports: tuple[Any, Any], states: "SharedStates", steps: int, memory: NDArray[np.uint8]
-    ) -> None:
-        """Evaluate states that no other thread has taken; those run meanwhile."""
-        next_state = ctypes.byref(states.next)
-        block = ctypes.c_void_p(memory.ctypes.data)
-        self.run_c(*ports, next_state, states.count, states.part, steps, block)
+        self,
+        ports: tuple[Any, Any],
+        states: "SharedStates",
+        steps: int,
+        memory: NDArray[np.uint8],
+    ) -> bool:
+        """Evaluate states that no other thread has taken; return whether all are evaluated."""
+        return bool(self.run_c(*ports, ctypes.byref(states), steps, memory.ctypes.data))
 
 
-@dataclass(frozen=True)
-class SharedStates:
-    """The states of a call, of which each thread takes one part after the other.
+class SharedStates(ctypes.Structure):
+    """States that are shared among threads: `struct batch_states` of the C."""
 
-    Attributes:
-        count: of the states.
-        part: states that a thread takes at once.
-        next: the first one that no thread has taken.
-    """
-
-    count: int
-    part: int
-    next: ctypes.c_longlong = field(default_factory=ctypes.c_longlong)
+    _fields_ = tuple((name, ctypes.c_longlong) for name in ("count", "part", "next", "done"))
 
 
 def build_library(
@@ -133,8 +126,8 @@ def _loaded(built: BuildResult, symbol: str) -> BatchLibrary:
     lanes, memory = getattr(library, f"{symbol}_lanes"), getattr(library, f"{symbol}_memory")
     memory.restype = ctypes.c_longlong
     run = getattr(library, f"{symbol}_run")
-    run.restype = None
-    run.argtypes = (ctypes.c_void_p,) * 3 + (ctypes.c_longlong,) * 3 + (ctypes.c_void_p,)
+    run.restype = ctypes.c_int
+    run.argtypes = (ctypes.c_void_p,) * 3 + (ctypes.c_longlong, ctypes.c_void_p)
     return BatchLibrary(int(lanes()), built, int(memory()), run)
 
 
