@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from mbcasadi import model
 from mbcasadi.anatomy.feet import RobotFoot
+from mbcasadi.anatomy.level_feet import levelled, small_turn
 from mbcasadi.anatomy.links import Links
 from mbcasadi.anatomy.robot import RobotDescription, RobotLimb
 from mbcasadi.system import System
@@ -51,12 +52,6 @@ INSIDE = 0.6
 
 SMALL = 1e-5
 """Change of a step, m or rad, at which a search ends."""
-
-FLAT = 0.05
-"""Share of the length of a foot below which its width counts as none."""
-
-THIN = 0.02
-"""Distance from the plane on which a foot rests, of its length, within which points are on it."""
 
 CLOSE = 1e-3
 """Error of a foot, of the leg's length, above which a pose is none."""
@@ -247,7 +242,7 @@ class _Search:
             errors = (
                 FEET * off_feet,
                 BASE / self.length * ((p0 - p)[2] - lower),
-                BASE * _turn(R, attitude),
+                BASE * small_turn(R, attitude),
                 MASS / self.length * beside,
                 JOINTS * back[6:],
             )
@@ -272,7 +267,7 @@ class _Search:
         found = [self._foot(k, self.start.q) for k in range(len(self.feet))]
         ground = min(place[2] for place, _, _ in found)
         return [
-            (np.array([*p[:2], ground]), _levelled(R, foot.points @ R.T))
+            (np.array([*p[:2], ground]), levelled(R, foot.points @ R.T))
             for (p, _, R), foot in zip(found, self.feet, strict=True)
         ]
 
@@ -285,7 +280,7 @@ class _Search:
             errors.append((place - p) / self.length)
             if self.feet[k].shape != "point":
                 rows.append(J[3:])
-                errors.append(_turn(R, R0))
+                errors.append(small_turn(R, R0))
         if self.system.nc:
             rows.append(np.array(self.system.constraint_jacobian(q)) / self.length)
             errors.append(-np.array(self.system.constraint(q)).ravel() / self.length)
@@ -297,47 +292,3 @@ class _Search:
         low, high = position_ranges(self.system)
         margin = OFF_ENDS * np.where(np.isfinite(high - low), high - low, 0.0)
         return low + margin, high - margin
-
-
-def _turn(R: Array, wanted: Array) -> Array:
-    """Return the (3,) turn, rad, about world axes from R to another rotation, if it is small."""
-    E = wanted @ R.T
-    return 0.5 * np.array([E[2, 1] - E[1, 2], E[0, 2] - E[2, 0], E[1, 0] - E[0, 1]])
-
-
-def _levelled(R: Array, points: Array) -> Array:
-    """Return the rotation R (3, 3) of a foot turned so that the points (k, 3) on it are level.
-
-    By the shortest turn: the plane becomes level on which they rest, or the line through them.
-    """
-    points = points[_resting(points)]
-    _, spread, axes = np.linalg.svd(points - points.mean(axis=0))
-    if spread[0] < 1e-12:
-        return R
-    if len(spread) > 1 and spread[1] > FLAT * spread[0]:
-        now, level = axes[2] * np.sign(axes[2, 2] or 1.0), np.array([0.0, 0.0, 1.0])
-    else:
-        now = axes[0]
-        level = np.array([*now[:2], 0.0]) / np.linalg.norm(now[:2])
-    v, c = np.cross(now, level), float(now @ level)
-    V = np.array([[0, -v[2], v[1]], [v[2], 0, -v[0]], [-v[1], v[0], 0]])
-    return np.asarray((np.eye(3) + V + V @ V / (1 + c)) @ R)
-
-
-def _resting(points: Array) -> NDArray[np.bool_]:
-    """Return which points (k, 3) are on the face of their hull on which they rest, as they lie.
-
-    It is the face below their middle: an arch between heel and toe is above it.
-    """
-    from scipy.spatial import ConvexHull, QhullError
-
-    try:
-        faces = ConvexHull(points).equations
-    except QhullError:  # they are few, or in one plane
-        return np.ones(len(points), dtype=bool)
-    below = faces[faces[:, 2] < 0]
-    middle = points.mean(axis=0)
-    heights = -(below[:, :2] @ middle[:2] + below[:, 3]) / below[:, 2]
-    face = below[int(np.argmax(heights))]
-    length = float(np.ptp(points, axis=0).max())
-    return np.asarray(points @ face[:3] + face[3] > -THIN * length)
