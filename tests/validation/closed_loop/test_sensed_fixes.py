@@ -106,5 +106,5 @@ def test_motion_capture_that_is_late_bounds_what_else_drifts(trot):
     assert np.abs(yaw[known]).max() < 0.01
     assert p[known].max() < 0.003
     assert np.mean(sigmas[known] < 4) > 0.97, "feet slip more here than its Footing expects"
-    assert drift[-1] > 0.01, "a start that was right, without motion capture"
+    assert drift[-1] > 0.005, "a start that was right, without motion capture, drifts by more"
     assert drift[-1] > 5 * p[-1]
