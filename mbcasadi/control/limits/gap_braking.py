@@ -114,7 +114,7 @@ def _most(system: System, q: Array, J: Array, braking: Array) -> float:
     if not system.nc:
         return float(np.abs(J) @ braking[dofs])
     A = ca.sparsify(ca.DM(rows_of(system, q, np.zeros(system.nv))))
-    J_all, ends = np.zeros(system.nv), np.where(braking > 0, braking, np.inf)
+    J_all, ends = np.zeros(system.nv), np.where(braking != 0, braking, np.inf)
     J_all[dofs] = J
     shapes = {"h": ca.Sparsity(system.nv, system.nv), "a": A.sparsity()}
     options: dict[str, Any] = {"highs": {"output_flag": False}, "error_on_fail": False}

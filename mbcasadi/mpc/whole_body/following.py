@@ -81,6 +81,11 @@ class Following:
         ocp, has_lengths = self.ocp, self.ocp.lengths is not None
         return (ocp.nx + ocp.nu + has_lengths) * ocp.horizon
 
+    @property
+    def _step_length(self) -> float | None:
+        """Length of each interval, s; None where plans have lengths of their own."""
+        return None if self.ocp.lengths is not None else self.ocp.period
+
     def function(self, name: str) -> ca.Function:
         """Return (plan, age, t, [f_measured]) → (ref, [mask])."""
         plan, age, t = ca.MX.sym("plan", self.size), ca.MX.sym("age"), ca.MX.sym("t")
@@ -92,8 +97,7 @@ class Following:
         p, v, a, lam, on = self._interval(plan, k, t - age)
         v, a = self._with_held_springs(p, v, a, t, on)
         given = [] if self.ocp.lengths is None else [length]
-        h = None if given else self.ocp.period
-        asked = law_references(self.law, self.system, self.contacts, h)
+        asked = law_references(self.law, self.system, self.contacts, self._step_length)
         outputs = {"ref": asked.call([p, v, a, tau, lam, ends, *given])[0]}
         inputs = {"plan": plan, "age": age, "t": t}
         if self.rule is not None:
@@ -154,7 +158,8 @@ class Following:
         """Return the state (p, v) with which the next plan begins, `delay` intervals after t, s.
 
         The law follows the plan's accelerations as far as the contacts let it, feet that touch too,
-        and brings joints back to the plan, so that is how the measured state moves. Under the
+        and brings joints back to the plan, so that is how the measured state moves, by the dynamics
+        of the plan's own step. Under the
         plan's controls it would move otherwise: those of servos belong to the plan's positions.
         Springs that the law holds as rigid come to rest at once: they swing several times in an
         interval, and from their present rate no plan can tell the next one.
@@ -169,10 +174,9 @@ class Following:
         base, h, (q, v, forces) = self.law.system.at(), self.ocp.period, measured
         moved, back = moved_fun(base), tracking_fun(self.law.tasks, base, h)
         system, step = self._held()
-        length_of = None if self.ocp.lengths is not None else h
-        force = inverse_dynamics(step.system(base, length_of))
-        stepped = step.system(system, length_of)
-        motion = forward_dynamics(stepped, treatment=step.treatment(length_of))
+        force = inverse_dynamics(step.system(base, self._step_length))
+        stepped = step.system(system, self._step_length)
+        motion = forward_dynamics(stepped, treatment=step.treatment(self._step_length))
         first = ca.fmax(ca.floor(age / h + 0.5), 0)
         p = moved(q, h / 2 * self._without_springs(v))
         for k in range(self.delay):
@@ -253,9 +257,8 @@ class Following:
         on = ca.MX.ones(count) if self.gait is None else ca.MX(self._walk(plan).on_ground(time))
         if self.rule is not None:
             on = ca.reshape(plan[self._feet_place :], count, ocp.horizon)[:, k]
-        h = None if ocp.lengths is not None else ocp.period
-        stepped = self.step.system(self.system, h)
-        motion = motion_fun(stepped, self.step.treatment(h), disturbed=True)
+        stepped = self.step.system(self.system, self._step_length)
+        motion = motion_fun(stepped, self.step.treatment(self._step_length), disturbed=True)
         inputs = {"q": x[:nq], "v": x[nq : nq + nv], "u": u[: self.system.nu], "t": time}
         inputs["d"] = plan[self._motion_size : self._motion_size + nv]
         inputs["step"] = ca.MX(length)

@@ -32,7 +32,6 @@ from mbcasadi.control.inverse_dynamics.priorities.level_factor import factor_lev
 from mbcasadi.control.inverse_dynamics.priorities.point import LevelPoint
 from mbcasadi.control.inverse_dynamics.priorities.pressed_cones import along_rays
 from mbcasadi.control.inverse_dynamics.priorities.pressed_rows import hold_pressed, without
-from mbcasadi.control.inverse_dynamics.residuals import NOTHING
 from mbcasadi.control.tick.columns import Layout, matrix_symbols, pack, unpack
 from mbcasadi.description.qp_stages import CONE_ROWS, SolverFlag
 from mbcasadi.description.tolerance import marked
@@ -230,18 +229,12 @@ class Cascade:
             held = given | {"inside": inside}
             Z, across, onto = along_rays(Z, point.ZQ, C, held, size, self.cones)
             gone, y = ca.fmax(gone, across), y + onto
-            residual = worse(residual, self._costs(k, carried, onto, size))
+            residual = worse(residual, self.judge.step(k, carried, onto, size))
         records["worst"] = worse(passed["worst"], residual)
         records |= {"gone": gone, f"done{k}.y": y}
         if k + 1 < self.count:
             return self._level(k + 1, carried, y, Z, records, relaxed=True)
         return self._last(carried, y, Z, records)
-
-    def _costs(self, k: int, carried: Values, step: ca.SX, size: ca.SX) -> ca.SX:
-        """Return the residuals (5,) of a step (n,) from an optimum: of second order."""
-        A, weight = carried[f"level{k}.A"], carried[f"level{k}.weight"]
-        change = length(ca.sqrt(weight) * linalg.product(A, step[: A.shape[1], 0]))
-        return ca.vertcat(0, 0, 0, (change / (size + NOTHING)) ** 2, 0)
 
     def _last(self, carried: Values, base: ca.SX, Z: ca.SX, records: Values) -> Posed:
         """Return the problem of the regularisation, over the directions Z."""

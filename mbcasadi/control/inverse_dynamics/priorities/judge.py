@@ -106,6 +106,12 @@ class LevelJudge:
         cost = self._cost(carried, self.levels[k], carried[f"level{k}.own_weight"], size)
         return self._residuals(carried, y, found, metric, cost), point.distance + size
 
+    def step(self, k: int, carried: Values, step: ca.SX, size: ca.SX) -> ca.SX:
+        """Return the residuals (5,) of a step (n,) from the optimum of level k: of second order."""
+        A, weight = carried[f"level{k}.A"], carried[f"level{k}.weight"]
+        change = length(ca.sqrt(weight) * linalg.product(A, step[: A.shape[1], 0]))
+        return ca.vertcat(0, 0, 0, (change / (size + NOTHING)) ** 2, 0)
+
     def last(self, carried: Values, passed: Values, y: ca.SX, zeta: ca.SX, found: Values) -> ca.SX:
         """Return the residuals (5,) of the regularisation at ỹ, and of all levels before it."""
         Z, c = passed["Z"], passed["Z"].shape[0]
