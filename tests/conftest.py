@@ -85,6 +85,7 @@ TIMED, RECORDED, MONITORED = 20, 10, 1500  # ticks
 LONG = ("demo", "docs", "whole_body", "fuzz")
 EXPLAINED = {"test_printing_pages.py", "run"}  # whose subject is why a run failed
 SPREAD = "campaigns"  # the folder whose subject is where cases run
+EARLY = ("test_early_law.py", "test_early_verdict.py")  # whose subject is what runs before its C
 CLOCK = {"start": time.monotonic()}  # of the tests, once they are collected
 
 
@@ -177,8 +178,11 @@ def short_reports(request: pytest.FixtureRequest):
     with pytest.MonkeyPatch.context() as patch:
         validate = import_module("mbcasadi.validation.validate")
         folders = request.path.relative_to(Path(__file__).parent).parts
-        for module in (validate, import_module("mbcasadi.validation.closed_loop.outer_law")):
-            patch.setattr(module, "TIMED_TICKS", TIMED)
+        for module in ("run.c_afterwards", "closed_loop.outer_law"):
+            patch.setattr(import_module(f"mbcasadi.validation.{module}"), "TIMED_TICKS", TIMED)
+        if request.path.name not in EARLY:
+            early = import_module("mbcasadi.validation.closed_loop.early_start")
+            patch.setattr(early, "MOST_TICKS", 0)
         if not EXPLAINED & {*folders}:
             patch.setattr(validate, "diagnose", lambda *_: Diagnosis((), ()))
         if SPREAD not in folders:

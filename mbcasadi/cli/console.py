@@ -135,16 +135,33 @@ def number_text(value: float | np.integer | None) -> str:
     return f"{value:.4g}"
 
 
-@contextmanager
-def progress(quiet: bool) -> Iterator[Progress]:
-    """Show progress on a terminal, on stderr; lines of the log elsewhere; nothing if `quiet`.
+class ShownProgress:
+    """A function of (what is being done, fraction done), and a bar that shows it, or none."""
 
-    Yields:
-        A function of (what is being done, fraction done).
-    """
+    def __init__(self, report: Progress, bar: ProgressBar | None = None) -> None:
+        self._report, self._bar = report, bar
+
+    def __call__(self, text: str, share: float) -> None:
+        """Report what is being done, and which share is done."""
+        self._report(text, share)
+
+    @contextmanager
+    def hidden(self) -> Iterator[None]:
+        """Take the bar away, so that something can be printed."""
+        if self._bar is None:
+            yield
+            return
+        self._bar.stop()
+        yield
+        self._bar.start()
+
+
+@contextmanager
+def progress(quiet: bool) -> Iterator[ShownProgress]:
+    """Show progress on a terminal, on stderr; lines of the log elsewhere; nothing if `quiet`."""
     console = Console(stderr=True, highlight=False)
     if quiet:
-        yield lambda _text, _fraction: None
+        yield ShownProgress(lambda _text, _fraction: None)
     elif console.is_terminal:
         columns = (
             SpinnerColumn(),
@@ -154,12 +171,12 @@ def progress(quiet: bool) -> Iterator[Progress]:
         )
         with ProgressBar(*columns, console=console, transient=True) as bar:
             row = bar.add_task("", total=1.0)
-            yield lambda text, fraction: bar.update(
-                row, description=escape(text), completed=fraction
+            yield ShownProgress(
+                lambda text, share: bar.update(row, description=escape(text), completed=share), bar
             )
     else:
         with log_lines(logging.INFO):
-            yield LoggedProgress()
+            yield ShownProgress(LoggedProgress())
 
 
 class _Lines(logging.Handler):

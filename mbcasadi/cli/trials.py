@@ -54,6 +54,38 @@ class Single:
     ] = 0
 
 
+CompileFirst = typer.Option(
+    "--compile-first", help="Run the C from the first tick on, which waits for the compiler."
+)
+
+
+class EarlyVerdict:
+    """Shows the verdict of a run at once, and later the rest of its report.
+
+    Args:
+        progress: is hidden meanwhile.
+        output: where it goes; as JSON it comes as a whole.
+    """
+
+    def __init__(self, progress: console.ShownProgress, output: Saved) -> None:
+        self._progress, self._output = progress, output
+        self._shown: bool | str | None = "nothing"
+
+    def show(self, report: "Report") -> None:
+        """Print the criteria of a run that is judged."""
+        if not self._output.as_json:
+            with self._progress.hidden():
+                console.show([report.table()])
+            self._shown = report.passed
+
+    def rest_of(self, report: "Report") -> Iterator[str | Table]:
+        """Yield what was not printed; all of it where the verdict is another one."""
+        items = report_items(report)
+        if report.passed == self._shown:
+            next(items)
+        yield from items
+
+
 @command
 def validate(
     model: Model,
@@ -61,19 +93,27 @@ def validate(
     conditions: Annotated[Any, Conditions],
     contents: Annotated[Any, Contents],
     output: Saved,
+    compile_first: Annotated[bool, CompileFirst] = False,
 ) -> None:
-    """Run a controller's generated C against MuJoCo and judge it by its criteria."""
+    """Run a controller against MuJoCo and judge it by its criteria.
+
+    A short run has the controller's Python Function while its C is compiled, which then has to give
+    the same controls at all its ticks; long runs have the C.
+    """
     from mbcasadi.validation import ReportOptions
     from mbcasadi.validation.spec import run_spec
 
     spec = file.read(conditions)
     with console.progress(output.quiet) as progress:
-        options = ReportOptions(**vars(contents), progress=progress)
+        first = EarlyVerdict(progress, output)
+        options = ReportOptions(
+            **vars(contents), early=not compile_first, judged=first.show, progress=progress
+        )
         result = run_spec(spec, find_model(model), options)
         if output.report is not None:
             progress("writing the report", 1.0)
             result.save(output.report)
-    finish(output, result.to_dict, report_items(result), result.passed)
+    finish(output, result.to_dict, first.rest_of(result), result.passed)
 
 
 @command

@@ -1,6 +1,7 @@
 """`validate`: a controller against MuJoCo, in one call."""
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -8,21 +9,21 @@ from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked
 from mbcasadi.codegen import TickTimes
-from mbcasadi.errors import ExportError
 from mbcasadi.estimation.estimator import require_same_period
 from mbcasadi.plant import Source
 from mbcasadi.progress import ProgressReporter
 from mbcasadi.validation.closed_loop import (
     Controllable,
     Disturbance,
+    EarlyLaw,
     FastLaw,
-    Recording,
     Runnable,
     Scenario,
     ScenarioOptions,
     Sensing,
     TimeSignal,
     compile_controller,
+    early_law,
     fast_law,
     loaded_estimator,
     remembered,
@@ -30,7 +31,6 @@ from mbcasadi.validation.closed_loop import (
 )
 from mbcasadi.validation.closed_loop.compiled_law import MOST_TICKS
 from mbcasadi.validation.closed_loop.monitor_in_c import quick_monitor
-from mbcasadi.validation.closed_loop.outer_law import TIMED_TICKS
 from mbcasadi.validation.metrics import (
     Criteria,
     OuterLawRun,
@@ -69,6 +69,7 @@ from mbcasadi.validation.run import (
     require_conditions,
     solref_gaps,
 )
+from mbcasadi.validation.run.c_afterwards import needs_c_first, time_ticks, with_c
 from mbcasadi.validation.trial import Trial
 
 RUN_FROM = 0.3  # share of the work before the simulation: generating and compiling C
@@ -167,6 +168,7 @@ def run_trial(
         given, few = fast_law(given, ticks, progress.note), ticks <= MOST_TICKS
         if report.undelayed is not None:
             report = replace(report, undelayed=fast_law(report.undelayed, 0))
+    early = report.early and not needs_c_first(trial.criteria)
     if trial.sensors is not None:
         require_same_period(trial.sensors.estimator, period_of(given))
     for note in ready.notes:
@@ -179,13 +181,21 @@ def run_trial(
     )  # fmt: skip
     setting = _Setting(ready, given, loop, trial.criteria, report, progress)
     say = progress.note
-    with compile_controller(given, say) as compiled, quick_monitor(compiled, ticks, say) as law:
+    with (
+        early_law(given, ticks) if early else nullcontext(given) as begun,
+        compile_controller(begun, say) as compiled,
+        quick_monitor(compiled, ticks, say) as law,
+    ):
         measured = _measure(setting, law)
         run = _judge(setting, measured)
+        if report.judged is not None:
+            report.judged(Report((run,)))
         if report.explain and run.passed is False:
             verdicts, tracking = run.verdicts, run.tracking
             diagnosis = diagnose(measured.done, trial.criteria, verdicts, tracking, progress)
             run = replace(run, diagnosis=diagnosis)
+        if isinstance(law, EarlyLaw):
+            run = with_c(run, law, report.timing, progress)
     return Report((run,))
 
 
@@ -306,17 +316,3 @@ def _judge(setting: _Setting, measured: _Measurements) -> Run:
         ),
         model=plant.model,
     )
-
-
-def time_ticks(law: Runnable, recording: Recording) -> tuple[TickTimes | None, tuple[str, ...]]:
-    """Return the time of each tick of C, called in C with the inputs of the run, and notes."""
-    timed = slice(0, TIMED_TICKS)
-    names = ("q", "v", "act", "ref", "tuning", "p", "mask")
-    inputs = {name: getattr(recording, name)[timed] for name in names}
-    inputs["t"] = recording.t[timed, None]
-    inputs["f_c"] = recording.equality_force[timed]
-    inputs["f_measured"] = recording.f_measured[timed]
-    try:
-        return law.times(inputs), ()
-    except ExportError as error:  # an export that runs, in a folder where nothing can be built
-        return None, (f"The ticks were not timed: {error}",)

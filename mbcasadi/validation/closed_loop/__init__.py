@@ -17,6 +17,7 @@ from mbcasadi.validation.closed_loop.controllers import (
     as_runnable,
     shared_library,
 )
+from mbcasadi.validation.closed_loop.early_start import EarlyLaw, early_law
 from mbcasadi.validation.closed_loop.outer_law import OuterLaw, Planner, outer_law
 from mbcasadi.validation.closed_loop.plant_sensors import SensorErrors
 from mbcasadi.validation.closed_loop.reaction import Reaction, reaction
@@ -46,6 +47,7 @@ __all__ = [
     "CompiledLaw",
     "Controllable",
     "Disturbance",
+    "EarlyLaw",
     "FastLaw",
     "OuterLaw",
     "Planner",
@@ -63,6 +65,7 @@ __all__ = [
     "as_runnable",
     "compile_controller",
     "controller_of",
+    "early_law",
     "fast_law",
     "generalised_force",
     "load_recording",

@@ -11,6 +11,7 @@ from mbcasadi.validation.metrics.contact_metrics import (
 from mbcasadi.validation.metrics.criteria import (
     DEFAULTS,
     NO_METRICS,
+    SAME_IN_C,
     Criteria,
     Verdict,
     judge,
@@ -39,6 +40,7 @@ __all__ = [
     "DEFAULTS",
     "METRICS",
     "NO_METRICS",
+    "SAME_IN_C",
     "Comparison",
     "ContactForceRow",
     "ContactForces",

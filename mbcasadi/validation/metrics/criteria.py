@@ -100,7 +100,10 @@ class Verdict:
 JUDGED = "judged"
 """The criterion that some criterion applies; it stands in a run to which none does."""
 
-NO_METRICS = ("finished", JUDGED)
+SAME_IN_C = "same_in_c"
+"""The criterion that the C gives the controls of a run by the Function."""
+
+NO_METRICS = ("finished", JUDGED, SAME_IN_C)
 """Criteria that bound no metric: they are fulfilled, or not."""
 
 

@@ -3,13 +3,14 @@
 import math
 
 from mbcasadi.codegen import TickTimes
-from mbcasadi.validation.metrics.criteria import JUDGED, Verdict
+from mbcasadi.validation.metrics.criteria import JUDGED, SAME_IN_C, Verdict
 from mbcasadi.validation.metrics.metric import METRICS, base_name, prefixed
 from mbcasadi.validation.metrics.predictions import Predictions
 
 ANSWERS = {
     "finished": "ran to its end",
     JUDGED: "something says what the motion should be; give a reference or criteria",
+    SAME_IN_C: "the C gives the same controls",
 }
 """Texts of `NO_METRICS`."""
 

@@ -1,5 +1,6 @@
 """Runs as a table, as JSON and as one self-contained page."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -41,6 +42,11 @@ class ReportOptions:
         explain: where the run fails, repeat it without one thing at a time (errors of the plant,
             its delay, friction loss, saturation, ...), and report what the failure is due to.
         timing: call some ticks again in C, to time them; that may take longer than the run.
+        early: run the Python Function of a controller of ours while another process compiles its
+            C, which behind the run has to give the same controls at the same inputs. Runs of more
+            than 6,000 ticks, and those with criteria on times, wait for the C as without it.
+        judged: called with the report as soon as the run is judged; that of an early run has
+            nothing of the C then.
         undelayed: the same law made for no delay, for those repetitions that have none; the law
             of the run by default.
         render: render frames, where a renderer is present.
@@ -64,6 +70,8 @@ class ReportOptions:
     what_if: bool = False
     explain: bool = True
     timing: bool = True
+    early: bool = False
+    judged: "Callable[[Report], None] | None" = None
     undelayed: Controller | HasController | None = None
     render: bool = False
     video: str | Path | None = None
