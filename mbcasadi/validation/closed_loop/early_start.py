@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from mbcasadi.codegen.background_build import BackgroundBuild
 from mbcasadi.codegen.compiler import find_compiler
+from mbcasadi.codegen.count import operations
 from mbcasadi.description import Controller
 from mbcasadi.description.controller import HasController
 from mbcasadi.pickles import NotSendableError, pickle_of
@@ -27,8 +28,9 @@ from mbcasadi.validation.closed_loop.runnable import Runnable
 
 Array = NDArray[np.float64]
 
-MOST_TICKS = 6_000
-"""Of a run by the Function: in a longer one the quicker ticks of the C make up for its compiler."""
+MOST_TICKS, MOST_OPERATIONS = 6_000, 2e9
+"""Of a run by the Function: in a longer one the quicker ticks of the C make up for its compiler.
+CasADi takes some 4 ns an operation; those of the QP solver are not counted."""
 
 
 @final
@@ -107,7 +109,8 @@ class EarlyLaw(Runnable):
 def early_law(given: Controller | HasController | Runnable, ticks: int) -> Iterator[Any]:
     """Yield a law that runs at once and compiles meanwhile; where that does not pay, `given`.
 
-    It does not in a long run, and cannot where the controller has no pickle.
+    It does not in a long run, or where ticks are slow, as those of a predictive controller are; it
+    cannot where the controller has no pickle. Nothing of that depends on the machine.
 
     Args:
         given: as data, an object that carries one, or a `Runnable`, which runs already.
@@ -121,6 +124,9 @@ def early_law(given: Controller | HasController | Runnable, ticks: int) -> Itera
         return
     find_compiler()  # now, not behind the run
     data = controller_of(given)
+    if data.prediction is not None or ticks * _operations(data) > MOST_OPERATIONS:
+        yield data
+        return
     try:
         content = pickle_of(data)
     except NotSendableError:
@@ -132,3 +138,12 @@ def early_law(given: Controller | HasController | Runnable, ticks: int) -> Itera
             yield EarlyLaw(data, build)
         finally:
             build.stop()
+
+
+def _operations(controller: Controller) -> int:
+    """Return the operations of a tick, without those of the QP solver."""
+    stages = controller.stages
+    if stages is None:
+        return operations(controller.function)
+    functions = (stages.prepare, stages.build, stages.finish, *stages.between)
+    return sum(operations(each) for each in functions if each is not None)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 
+@summarised
 @dataclass(frozen=True)
 class ReportOptions:
     """What a report contains beside the metrics of the run.
@@ -44,7 +45,8 @@ class ReportOptions:
         timing: call some ticks again in C, to time them; that may take longer than the run.
         early: run the Python Function of a controller of ours while another process compiles its
             C, which behind the run has to give the same controls at the same inputs. Runs of more
-            than 6,000 ticks, and those with criteria on times, wait for the C as without it.
+            than 6,000 ticks or of slow ones, such as a predictive controller's, and those with
+            criteria on times wait for the C as without it.
         judged: called with the report as soon as the run is judged; that of an early run has
             nothing of the C then.
         undelayed: the same law made for no delay, for those repetitions that have none; the law

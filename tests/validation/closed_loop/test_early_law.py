@@ -85,13 +85,17 @@ def test_another_status_or_number_is_another_tick(law):
             kept[name] = right
 
 
-def test_what_runs_already_is_long_or_judged_by_times_waits_for_the_c(law):
+def test_what_runs_already_is_long_or_judged_by_times_waits_for_the_c(law, monkeypatch):
     with early_law(law, 10) as early:
         assert isinstance(early, EarlyLaw)
         with early_law(early, 10) as again:
             assert again is early
     with early_law(law, MOST_TICKS + 1) as late:
         assert late is law
+    monkeypatch.setattr("mbcasadi.validation.closed_loop.early_start.MOST_OPERATIONS", 10.0)
+    with early_law(law, 10) as slow:
+        assert slow is law.controller
+    monkeypatch.undo()
     timed = mb.validate(
         law, MODEL, 0.1, v0=START, criteria=Criteria({"time.p99": 1.0}),
         report=ReportOptions(early=True),
