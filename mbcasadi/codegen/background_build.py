@@ -1,6 +1,6 @@
 """The C of a controller, generated and compiled by a process of its own while this one goes on.
 
-The process reads the controller's pickle, exports and builds it, and ends. Its compiler uses the
+The process reads a pickle, exports and builds the controller, and ends. Its compiler uses the
 cache as any other does. A message of an error is the file `ERROR` of the folder.
 """
 
@@ -16,9 +16,11 @@ from mbcasadi.codegen.export import export_c
 from mbcasadi.codegen.project import CProject
 from mbcasadi.codegen.project_folder import open_project
 from mbcasadi.description import Controller
+from mbcasadi.description.loops import LOOPS, SIDE_BY_SIDE
 from mbcasadi.errors import ExportError, MbcasadiError
+from mbcasadi.pickles import pickle_of
 
-CONTROLLER, EXPORT, ERROR, LOG = "controller.pickle", "c", "error.txt", "log.txt"
+CONTENT, EXPORT, ERROR, LOG = "content.pickle", "c", "error.txt", "log.txt"
 
 LOG_LINES = 5
 """Of a process that ended without a message of ours, in the error."""
@@ -29,13 +31,17 @@ class BackgroundBuild:
     """A process that exports a controller and compiles it.
 
     Args:
-        controller: the pickle of a `description.Controller`.
+        controller: is exported as `export_c` does without options.
         folder: exists and is empty; it has to stay while the library is used.
+
+    Raises:
+        NotSendableError: the controller has no pickle.
     """
 
-    def __init__(self, controller: bytes, folder: Path) -> None:
+    def __init__(self, controller: Controller, folder: Path) -> None:
         self._folder = folder
-        (folder / CONTROLLER).write_bytes(controller)
+        content = pickle_of((controller, LOOPS, SIDE_BY_SIDE))
+        (folder / CONTENT).write_bytes(content)
         with (folder / LOG).open("wb") as log:
             words = [sys.executable, "-m", __name__, str(folder)]
             self._process = subprocess.Popen(words, stdout=log, stderr=log)
@@ -72,8 +78,9 @@ class BackgroundBuild:
 
 def build(folder: Path) -> int:
     """Export the controller of a folder and compile it; return the exit status."""
-    controller = pickle.loads((folder / CONTROLLER).read_bytes())
-    assert isinstance(controller, Controller)
+    controller, loops, side_by_side = pickle.loads((folder / CONTENT).read_bytes())
+    LOOPS.update(loops)
+    SIDE_BY_SIDE.update(side_by_side)
     try:
         export_c(controller, folder / EXPORT).build()
     except MbcasadiError as error:

@@ -21,7 +21,7 @@ from mbcasadi.codegen.compiler import find_compiler
 from mbcasadi.codegen.count import operations
 from mbcasadi.description import Controller
 from mbcasadi.description.controller import HasController
-from mbcasadi.pickles import NotSendableError, pickle_of
+from mbcasadi.pickles import NotSendableError
 from mbcasadi.plant import Plant
 from mbcasadi.validation.closed_loop.compiled_law import Caller, CompiledLaw, controller_of
 from mbcasadi.validation.closed_loop.runnable import Runnable
@@ -127,13 +127,12 @@ def early_law(given: Controller | HasController | Runnable, ticks: int) -> Itera
     if data.prediction is not None or ticks * _operations(data) > MOST_OPERATIONS:
         yield data
         return
-    try:
-        content = pickle_of(data)
-    except NotSendableError:
-        yield given
-        return
     with tempfile.TemporaryDirectory(prefix="mbcasadi-") as folder:
-        build = BackgroundBuild(content, Path(folder))
+        try:
+            build = BackgroundBuild(data, Path(folder))
+        except NotSendableError:
+            yield given
+            return
         try:
             yield EarlyLaw(data, build)
         finally:

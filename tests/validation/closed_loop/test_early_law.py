@@ -1,6 +1,5 @@
 """A run by the Function while the C is compiled: the same anywhere, and the C has to agree."""
 
-import pickle
 from dataclasses import replace
 
 import mujoco
@@ -9,7 +8,7 @@ import pytest
 
 import mbcasadi as mb
 from mbcasadi.control import InverseDynamicsQP, PostureTask
-from mbcasadi.errors import CompilerError, ExportError
+from mbcasadi.errors import CompilerError
 from mbcasadi.validation import Criteria, ReportOptions
 from mbcasadi.validation.closed_loop import early_law
 from mbcasadi.validation.closed_loop.early_start import MOST_TICKS, BackgroundBuild, EarlyLaw
@@ -31,10 +30,6 @@ def reports(law):
     options = ReportOptions(early=True, judged=shown.append)
     last = mb.validate(law, MODEL, 0.2, v0=START, report=options)
     return (*shown, last)
-
-
-def build_of(controller, folder):
-    return BackgroundBuild(pickle.dumps(controller), folder)
 
 
 def test_the_verdict_comes_first_and_the_c_then_computes_the_same_ticks(reports):
@@ -62,7 +57,7 @@ def test_a_run_fails_where_its_c_computes_something_else(law, monkeypatch):
     heavier = replace(law, system=mb.read_mjcf(spec.to_xml())).controller
     monkeypatch.setattr(
         "mbcasadi.validation.closed_loop.early_start.BackgroundBuild",
-        lambda _content, folder: build_of(heavier, folder),
+        lambda _controller, folder: BackgroundBuild(heavier, folder),
     )
     run = mb.validate(law, MODEL, 0.1, v0=START, report=ReportOptions(early=True)).runs[0]
     assert [v.metric for v in run.verdicts if not v.passed] == ["same_in_c"]
@@ -104,23 +99,17 @@ def test_what_runs_already_is_long_or_judged_by_times_waits_for_the_c(law, monke
     assert timed.runs[0].settings["what ran"] == "the generated C"
 
 
-def test_errors_of_the_other_process_are_those_of_an_export(law, tmp_path, monkeypatch):
-    (tmp_path / "a").mkdir()
+def test_a_missing_compiler_is_said_before_the_run(law, monkeypatch):
     monkeypatch.setenv("CC", "no-such-compiler")
-    with pytest.raises(ExportError, match="'no-such-compiler'"):
-        build_of(law.controller, tmp_path / "a").project()
     with pytest.raises(CompilerError, match="no-such-compiler"), early_law(law, 10):
         pass
-    (tmp_path / "b").mkdir()
-    with pytest.raises(ExportError, match=r"ended with status 1:\n(.*\n)*.*AssertionError"):
-        BackgroundBuild(pickle.dumps("no controller"), tmp_path / "b").project()
 
 
 def test_the_process_ends_with_a_run_that_fails(law, monkeypatch):
     builds = []
 
-    def watched(content, folder):
-        builds.append((BackgroundBuild(content, folder), folder))
+    def watched(controller, folder):
+        builds.append((BackgroundBuild(controller, folder), folder))
         return builds[-1][0]
 
     monkeypatch.setattr("mbcasadi.validation.closed_loop.early_start.BackgroundBuild", watched)
