@@ -19,7 +19,8 @@ MOST_LANES = 8
 """Numbers in a vector of a processor, at most."""
 
 MOST_ROWS = 128
-"""Rows of a row factor in C, `LOOPS_ROWS` of `loops.c.in`; longer ones keep CasADi's text."""
+"""Rows of a row factor in C, `LOOPS_ROWS` of `loops.c.in`, and columns of one with pivots; larger
+ones keep CasADi's text."""
 
 Body = Callable[..., Sequence[ca.MX]]
 
@@ -252,6 +253,29 @@ def row_factor(A: ca.MX, threshold2: ca.MX) -> tuple[ca.MX, ca.MX, ca.MX]:
     )
     V_rows, R_rows, kept = f(ca.densify(A), ca.densify(threshold2))
     return V_rows.T, R_rows.T, kept
+
+
+def pivoted_factor(
+    A: ca.MX, threshold2: ca.MX, columns: int, body: Body
+) -> tuple[ca.MX, ca.MX, ca.MX, ca.MX]:
+    """Return (Q, R, used, kept) as `householder.factor` does.
+
+    Args:
+        A: (m, n), each at most `MOST_ROWS`.
+        threshold2: (m,).
+        columns: of Q.
+        body: from dense A and threshold2 to the same four.
+    """
+    m, n = A.shape
+    f = loop_function(
+        "loops_pivoted_factor",
+        [ca.Sparsity.dense(m, n), ca.Sparsity.dense(m, 1)],
+        body,
+        sizes=(m, n, columns),
+        work=padded(m) * n + padded(n) * (n + 1),
+    )
+    Q, R, used, kept = f(ca.densify(A), ca.densify(threshold2))
+    return Q, R, used, kept
 
 
 def _touched(pattern: ca.Sparsity) -> tuple[list[int], list[int]]:

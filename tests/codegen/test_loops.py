@@ -15,6 +15,7 @@ from mbcasadi.codegen import export_c
 from mbcasadi.codegen.loops import with_loops
 from mbcasadi.description.loops import LOOPS
 from mbcasadi.linalg import loops, response_loops
+from mbcasadi.linalg.factor import orthogonal_factor, row_factor
 from mbcasadi.linalg.least_squares import least_squares
 
 SIZES = ((1, 1, 1), (3, 7, 2), (4, 8, 5), (12, 18, 13), (9, 30, 17))  # rows, unknowns, columns
@@ -57,6 +58,12 @@ def operations_of(m: int, n: int, k: int) -> ca.Function:
     K, a_f, C = response_loops.response(below(A), L, L, (nb, m - nb))
     first, second = response_loops.slopes(below(H), L, n // 2)
     squares, along = least_squares(ca.vertcat(L, A, L), ca.vertcat(x, y, x))
+    short2 = ca.MX(ca.DM.ones(max(m, n)) * RANK_TOL**2)
+    Q, QR = orthogonal_factor(A, short2[:m])
+    Q_turned, QR_turned = orthogonal_factor(A.T, short2[:n])
+    of_pivots = dict(
+        zip(("pV", "pR", "used", "p_kept"), row_factor(A, short2[:m], True), strict=True)
+    )
     outputs = {
         "K": K, "a_f": a_f, "C": C, "first_of_slopes": first, "second_of_slopes": second,
         "A_times_B": linalg.product(A, B), "A_times_S": linalg.product(A, S),
@@ -73,6 +80,7 @@ def operations_of(m: int, n: int, k: int) -> ca.Function:
         "kept": basis.kept, "R_inverse": linalg.solve_upper(basis.R, inverse, ca.MX.eye(m)),
         "R_inverse_turned": linalg.solve_upper_transposed(basis.R, inverse, ca.MX.eye(m)),
         "factor": linalg.inverse_factor(H), "squares_of_all": squares, "slope_of_all": along,
+        "Q": Q, "QR": QR, "Q_turned": Q_turned, "QR_turned": QR_turned, **of_pivots,
     }  # fmt: skip
     inputs = {"A": A, "B": B, "S": S, "L": L, "H": H, "x": x, "y": y}
     return ca.Function(
@@ -174,6 +182,40 @@ def assert_is_row_basis(A, V, R, kept):
     np.testing.assert_allclose(V.T @ V, np.diag(kept.ravel()), atol=ROUNDING)
     np.testing.assert_allclose((V @ R).T, A, atol=ROUNDING * 100)
     np.testing.assert_array_equal(R, np.triu(R))
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("size", SIZES)
+def test_pivots_give_an_orthogonal_basis_whose_first_columns_span_the_rows(
+    evaluations, size, language
+):
+    given = values_of(*size, np.random.default_rng(sum(size)))
+    found = results_of(evaluations[size], language, given)
+    A = given["A"]
+    rank = np.linalg.matrix_rank(A)
+    for Q, R, rows in (("Q", "QR", A), ("Q_turned", "QR_turned", A.T)):
+        n, k = rows.shape[1], min(rows.shape)
+        np.testing.assert_allclose(found[Q] @ found[Q].T, np.eye(n), atol=ROUNDING)
+        np.testing.assert_allclose(found[Q][:, :k] @ found[R], rows.T, atol=ROUNDING * 100)
+        assert not found[R][rank:].any()
+        pivots = np.abs(found[R]).max(axis=1)
+        assert np.all(np.diff(pivots[:rank]) < ROUNDING)
+        assert np.all(pivots[:rank] > RANK_TOL)
+        in_python = results_of(evaluations[size], "Python", given)[R]
+        np.testing.assert_allclose(found[R], in_python, atol=ROUNDING * 100)
+    assert found["used"].sum() == found["p_kept"].sum() == rank
+    on = found["Q"][:, : min(A.shape)] * found["used"].T
+    np.testing.assert_allclose(found["pV"], on, atol=ROUNDING)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_pivots_do_not_hide_what_is_no_number(evaluations, language):
+    given = values_of(12, 18, 13, np.random.default_rng(5))
+    for wrong in (np.nan, np.inf):
+        for rows in (slice(4, 5), slice(None)):
+            given["A"][rows, 7] = wrong
+            found = results_of(evaluations[12, 18, 13], language, given)
+            assert np.isnan(found["QR"]).any()
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

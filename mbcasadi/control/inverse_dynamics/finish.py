@@ -68,8 +68,11 @@ def carried_values(setup: Setup, qp: CondensedProblem, posed: Posed) -> dict[str
         "f_ref": qp.forces.ref,
         "size": length(ca.sqrt(tasks.weight) * error),
     }
+    dynamics = problem.dynamics
+    if setup.levels and 2 * dynamics.M.nnz() > dynamics.M.numel():  # every level multiplies by it
+        dynamics = dynamics._replace(M=ca.densify(dynamics.M))
     values = {
-        **{f"dynamics.{key}": value for key, value in problem.dynamics._asdict().items()},
+        **{f"dynamics.{key}": value for key, value in dynamics._asdict().items()},
         **{f"condensed.{key}": value for key, value in qp.condensed._asdict().items()},
         **{f"whitened.{key}": getattr(qp.whitened, key) for key in WHITENED},
         **{f"rows.{key}": getattr(problem.rows, key) for key in ROWS},

@@ -170,8 +170,8 @@ class Cascade:
         c = A.shape[1]
         whole = A if Z is None else ca.densify(linalg.product(A, Z))
         missing = b + linalg.product(A, base[:c, 0])
-        level = factor_level(whole, -missing, weight, self.damping)
-        ZQ = level.Q if Z is None else linalg.product(Z, level.Q)
+        level = factor_level(whole, -missing, weight, self.damping, Z)
+        ZQ = level.ZQ
         own = linalg.product(ZQ[:, : level.s_0.numel()], level.s_0)
         rest = base.numel() - c
         point = LevelPoint(

@@ -23,6 +23,7 @@ import casadi as ca
 
 from mbcasadi import linalg
 from mbcasadi.description.tolerance import tolerance
+from mbcasadi.linalg.branches import either
 from mbcasadi.linalg.factor import orthogonal_factor
 from mbcasadi.linalg.scalars import in_scalars
 from mbcasadi.qp.kkt_residuals import length
@@ -45,7 +46,7 @@ class LevelFactor(NamedTuple):
     """The coordinates of a level.
 
     Attributes:
-        Q: (c, c) orthogonal, `z = Q (s, r)`.
+        ZQ: (c, c) `Z Q` with Q orthogonal, `z = Q (s, r)`.
         L_inv: (k, k) `s = s_0 + L_inv x_s`, in which the cost is `½ |x_s|²`.
         s_0: (k,) the optimum without inequalities.
         distance: length of x_s between `s = 0` and s_0.
@@ -55,7 +56,7 @@ class LevelFactor(NamedTuple):
         weak2: sum of `Σ_i W_i R_ji²` over the directions that are not strict.
     """
 
-    Q: ca.SX
+    ZQ: ca.SX
     L_inv: ca.SX
     s_0: ca.SX
     distance: ca.SX
@@ -65,30 +66,33 @@ class LevelFactor(NamedTuple):
     weak2: ca.SX
 
 
-def factor_level(A: ca.SX, b: ca.SX, weight: ca.SX, damping: float) -> LevelFactor:
+def factor_level(
+    A: ca.SX, b: ca.SX, weight: ca.SX, damping: float, Z: ca.SX | None = None
+) -> LevelFactor:
     """Return the coordinates of a level.
 
+    Of matrix expressions a level that sees nothing of what is left, as a posture behind levels that
+    take all motion, costs next to nothing.
+
     Args:
-        A: (m, c) rows of usual length one.
+        A: (m, c) rows of usual length one, over Z where it is given.
         b: (m,).
         weight: (m,) W, at most one; rows of weight zero are zero.
         damping: θ.
+        Z: (c, c) directions that are left free; all where None.
     """
     m, c = A.shape
     k = min(m, c)
     Q, R = orthogonal_factor(A, type(A)(ca.DM.ones(m) * DROPPED**2))
     strengths = in_scalars("level_strength", _strength, {"R": R, "W": weight, "theta": damping})
     t, unseen, floor, weak2 = strengths
-    gram = linalg.weighted_gram(R, weight, ca.densify(floor))
-    lam2, free = in_scalars(
-        "level_damping",
-        _damping,
-        {"t": t, "K": _stiffness(gram), "unseen": unseen, "floor": floor, "theta": damping},
-    )
-    L_inv = linalg.inverse_factor(ca.densify(gram + ca.diag(lam2)))
-    half = linalg.product(L_inv.T, linalg.product(R, weight * b))
+    seen = {"R": R, "weight": weight, "b": b, "t": t, "unseen": unseen, "floor": floor}
+    seen |= {"Q": ca.densify(Q)} | ({} if Z is None else {"Z": Z})
+    parts = either("seen", ca.mmin(unseen) < 1, seen, _seen, _unseen)
+    lam2, ZQ, L_inv, half = parts
+    (free,) = in_scalars("level_free", _free, {"t": t, "theta": damping})
     return LevelFactor(
-        Q=ca.densify(Q),
+        ZQ=ZQ,
         L_inv=L_inv,
         s_0=linalg.product(L_inv, half),
         distance=length(half),
@@ -97,6 +101,27 @@ def factor_level(A: ca.SX, b: ca.SX, weight: ca.SX, damping: float) -> LevelFact
         unseen=unseen,
         weak2=weak2,
     )
+
+
+def _seen(x: dict[str, ca.SX]) -> list[ca.SX]:
+    """Return Λ², `Z Q`, L_inv, and half of the way to the optimum."""
+    R, t, unseen, floor = (x[key] for key in ("R", "t", "unseen", "floor"))
+    gram = ca.densify(linalg.weighted_gram(R, x["weight"], ca.densify(floor)))
+    has_weak = ca.mmax(ca.logic_and(t < 1, unseen < 1)) > 0
+    (K,) = either("weak", has_weak, {"gram": gram}, _stiffness, lambda y: [0 * y["gram"][:, 0]])
+    known = {"t": t, "K": K, "unseen": unseen, "floor": floor}
+    (lam2,) = in_scalars("level_damping", _damping, known)
+    L_inv = linalg.inverse_factor(ca.densify(gram + ca.diag(lam2)))
+    half = linalg.product(L_inv.T, linalg.product(R, x["weight"] * x["b"]))
+    return [lam2, linalg.product(x["Z"], x["Q"]) if "Z" in x else x["Q"], L_inv, half]
+
+
+def _unseen(x: dict[str, ca.SX]) -> list[ca.SX]:
+    """Return the same where no direction is seen: only their small weights are left."""
+    k = x["t"].numel()
+    L_inv = ca.densify(ca.diag(1 / ca.sqrt(x["floor"])))
+    eye = type(L_inv)(ca.DM.eye(x["Q"].shape[0]))
+    return [0 * x["t"], x.get("Z", ca.densify(eye)), L_inv, type(L_inv)(ca.DM.zeros(k))]
 
 
 def _strength(known: dict[str, ca.SX]) -> list[ca.SX]:
@@ -108,24 +133,29 @@ def _strength(known: dict[str, ca.SX]) -> list[ca.SX]:
     return [t, pivot <= UNSEEN, FREE**2 * (1 - t) ** 2, weak2]
 
 
-def _stiffness(gram: ca.SX) -> ca.SX:
+def _stiffness(known: dict[str, ca.SX]) -> list[ca.SX]:
     """Return K (k,): what each direction meets where those before it, the stronger ones, follow.
 
-    Args:
-        gram: (k, k) stiffness, its small weights included; its lower triangle is read.
+    `gram` (k, k) is the stiffness, its small weights included; its lower triangle is read.
     """
+    gram = known["gram"]
     k = gram.shape[0]
     last_first = list(reversed(range(k)))
     places = [max(i, j) + k * min(i, j) for j in last_first for i in last_first]
     L_inv = linalg.inverse_factor(ca.reshape(ca.vec(ca.densify(gram))[places], k, k))
     root = ca.densify(ca.diag(L_inv))[last_first, 0]
-    return 1 / (root * root)
+    return [1 / (root * root)]
 
 
 def _damping(known: dict[str, ca.SX]) -> list[ca.SX]:
-    """Return Λ² and the share for the levels below, (k,) each."""
-    t, theta, unseen = known["t"], known["theta"], known["unseen"]
+    """Return Λ² (k,)."""
+    t, unseen = known["t"], known["unseen"]
     K = ca.fmax(known["K"] - known["floor"], 0)
     seen2 = ca.if_else(unseen, 1, t**2)
-    lam2 = ca.if_else(unseen, 0, K * (1 - t**2) / seen2 * ca.fmin(1, t / SMALL))
-    return [lam2, (1 - t**2) / ((1 - t**2) + t**2 / theta)]
+    return [ca.if_else(unseen, 0, K * (1 - t**2) / seen2 * ca.fmin(1, t / SMALL))]
+
+
+def _free(known: dict[str, ca.SX]) -> list[ca.SX]:
+    """Return the share for the levels below (k,)."""
+    t, theta = known["t"], known["theta"]
+    return [(1 - t**2) / ((1 - t**2) + t**2 / theta)]

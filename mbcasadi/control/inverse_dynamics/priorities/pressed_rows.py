@@ -9,13 +9,12 @@ rows with them. How far `Zᵀ Cᵀ λ` is from zero says how certain it is.
 Source: O. Mangasarian, Nonlinear Programming (1994), section 2.4, for the lemma.
 """
 
-from typing import cast
-
 import casadi as ca
 
 from mbcasadi import linalg
 from mbcasadi.description.qp_stages import CONE_ROWS
 from mbcasadi.description.tolerance import tolerance
+from mbcasadi.linalg.branches import either
 from mbcasadi.linalg.scalars import in_scalars
 
 UNCERTAIN = tolerance(1e-4)
@@ -53,11 +52,9 @@ def hold_pressed(
         return Z, gone
     lam, of_cones = lam[:linear, 0], gone[linear:, 0]
     several = in_scalars("are_several", lambda k: [_several(**k)], {"lam": lam})[0]
-    values = [Z, C[:linear, :], lam, size, gone[:linear, 0]]
-    symbols = [cast(ca.SX, ca.MX.sym(f"s{i}", x.sparsity())) for i, x in enumerate(values)]
-    reduced = ca.Function("reduced", symbols, _reduced(*symbols))
-    same = ca.Function("same", symbols, [symbols[0], symbols[-1]])
-    left_free, held = ca.Function.if_else("hold", reduced, same)(several, *values)
+    given = {"Z": Z, "C": C[:linear, :], "lam": lam, "size": size, "gone": gone[:linear, 0]}
+    kept = either("hold", several, given, lambda x: _reduced(**x), lambda x: [x["Z"], x["gone"]])
+    left_free, held = kept
     return left_free, ca.vertcat(held, of_cones)
 
 
