@@ -121,6 +121,8 @@ def residuals(
     scales: ProblemScales,
     allowance: Allowance,
     drag: ca.SX | None = None,
+    *,
+    acts: bool = True,
 ) -> ca.SX:
     """Return the residuals (5,) of a candidate, in the order of `RESIDUALS`.
 
@@ -134,6 +136,7 @@ def residuals(
         scales: the units of the problem.
         allowance: what a dropped row may be violated by.
         drag: (nv, k) friction by each multiplier of the contacts, where some slide.
+        acts: whether the forces act; of others dynamics and constraints are not judged.
     """
     p, w, mu = candidate.p, candidate.w, candidate.mu
     a, lam = condensed.acceleration(p), condensed.multipliers(p)
@@ -146,8 +149,6 @@ def residuals(
         "a": a,
         "lam": lam,
         "M_a": linalg.product(dynamics.M, a),
-        "f": dynamics.f + linalg.product(dynamics.B, p) + linalg.product(dynamics.G.T, lam),
-        "rows": linalg.product(dynamics.G, a) + dynamics.c,
         "value": rows.value(p, lam, w, a),
         "within": rows.size(p, lam, w, a),
         "lower": rows.lower,
@@ -160,8 +161,11 @@ def residuals(
         "size": cost.size,
         "rate": allowance.rate,
     }
-    if drag is not None:
-        known["f"] += linalg.product(drag, lam[lam.numel() - drag.shape[1] :, 0])
+    if acts:
+        known["f"] = dynamics.f + linalg.product(dynamics.B, p) + linalg.product(dynamics.G.T, lam)
+        known["rows"] = linalg.product(dynamics.G, a) + dynamics.c
+        if drag is not None:
+            known["f"] += linalg.product(drag, lam[lam.numel() - drag.shape[1] :, 0])
     relative: list[ca.SX] = in_scalars(
         "residuals", lambda k: [_relative(k, scales, allowance, rows.cones)], known
     )
@@ -180,9 +184,14 @@ def _relative(
     cancelled = CANCELLED * (forces + (scales.strength if np.isfinite(scales.strength) else 0.0))
     usual = k["within"] + ca.DM(scales.inequalities) * (ROUNDED * forces + cancelled)
     size_x = length(k["x"]) + k["distance"] + k["size"] + NOTHING
+    of_motion = [ca.SX.zeros(2)]
+    if "f" in k:
+        of_motion = [
+            length((k["M_a"] - k["f"]) / ca.DM(scales.coordinates)) / forces,
+            _constraint_residual(k, scales, allowance, kinetic + cancelled),
+        ]
     return ca.vertcat(
-        length((k["M_a"] - k["f"]) / ca.DM(scales.coordinates)) / forces,
-        _constraint_residual(k, scales, allowance, kinetic + cancelled),
+        *of_motion,
         length(quadratic_cones.violations(*bounded) / quadratic_cones.sizes(usual, cones)),
         length(k["gradient"]) / size_x,
         ca.sum1(quadratic_cones.gaps(k["mu"], *bounded)) / size_x**2,

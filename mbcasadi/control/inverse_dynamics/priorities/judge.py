@@ -2,7 +2,8 @@
 
 A level is judged as a QP of its own, by `residuals.py`: its cost is that of its tasks, and of the
 gradient counts what lies in the directions that the levels before it have left free. That these
-directions leave the levels before it alone is checked at the end, by the tasks' rows themselves.
+directions leave the levels before it alone is checked at the end, by the tasks' rows themselves;
+dynamics and constraints are those of the forces that act, which are the last ones.
 """
 
 from collections.abc import Callable
@@ -104,7 +105,8 @@ class LevelJudge:
         b, weight = carried[f"level{k}.b"], carried[f"level{k}.weight"]
         size = length(ca.sqrt(weight) * b)
         cost = self._cost(carried, self.levels[k], carried[f"level{k}.own_weight"], size)
-        return self._residuals(carried, y, found, metric, cost), point.distance + size
+        residual = self._residuals(carried, y, found, metric, cost, acts=False)
+        return residual, point.distance + size
 
     def step(self, k: int, carried: Values, step: ca.SX, size: ca.SX) -> ca.SX:
         """Return the residuals (5,) of a step (n,) from the optimum of level k: of second order."""
@@ -132,7 +134,7 @@ class LevelJudge:
             force_weights=np.zeros(len(self.setup.weighed_forces)),
             size=size,
         )
-        residual = self._residuals(carried, y, found, _Metric(gradient, size), cost)
+        residual = self._residuals(carried, y, found, _Metric(gradient, size), cost, acts=True)
         return worse(worse(passed["worst"], residual), self._held(carried, passed, y, zeta))
 
     def _held(self, carried: Values, passed: Values, y: ca.SX, zeta: ca.SX) -> ca.SX:
@@ -202,7 +204,7 @@ class LevelJudge:
         )
 
     def _residuals(
-        self, carried: Values, y: ca.SX, found: Values, metric: _Metric, cost: CostAt
+        self, carried: Values, y: ca.SX, found: Values, metric: _Metric, cost: CostAt, *, acts: bool
     ) -> ca.SX:
         p, w = self.unknowns(carried, y)
         rows = carried_rows(self.rows, carried)
@@ -216,6 +218,7 @@ class LevelJudge:
             self.scales,
             Allowance(self.setup.rank_tol, carried["rate"], self.setup.tolerance),
             carried.get("drag"),
+            acts=acts,
         )
 
 
