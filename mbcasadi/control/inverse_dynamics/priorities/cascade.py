@@ -35,6 +35,7 @@ from mbcasadi.control.inverse_dynamics.priorities.pressed_rows import hold_press
 from mbcasadi.control.tick.columns import Layout, matrix_symbols, pack, unpack
 from mbcasadi.description.qp_stages import CONE_ROWS, SolverFlag
 from mbcasadi.description.tolerance import marked
+from mbcasadi.linalg.branches import either
 from mbcasadi.linalg.scalars import in_scalars
 from mbcasadi.qp.kkt_residuals import length
 from mbcasadi.qp.quadratic_cones import first_rows, violations, warm_starts, warm_values
@@ -100,8 +101,25 @@ class Cascade:
         gone = kind(ca.DM.zeros(self.m if self.has_soles or self.cones else 0))
         start = {"worst": kind(ca.DM.zeros(5)), "flag": kind(1), "gone": gone}
         posed = self._level(0, carried, kind(ca.DM.zeros(self.n)), None, start, relaxed=False)
-        own = {"A_qp": self._rows(carried, posed.passed), "active0": active0}
+        own = {"A_qp": self._first_rows(carried, posed), "active0": active0}
         return Posed(posed.outputs | own, posed.passed)
+
+    def _first_rows(self, carried: Values, posed: Posed) -> ca.SX:
+        """Return the rows of the first problem; zeros where `x = 0` solves it: it meets all bounds."""
+        outputs = posed.outputs
+        if self.cones or not self.m:
+            return self._rows(carried, posed.passed)
+        is_met = ca.logic_and(outputs["lba"] <= 0, outputs["uba"] >= 0)
+        given = {"C": carried["level.C"], **posed.passed}
+        zeros = type(carried["level.C"])(ca.DM.zeros(self.m, self.n))
+        rows = either(
+            "first_rows",
+            ca.mmin(is_met) < 1,
+            given,
+            lambda x: [self._rows({"level.C": x["C"]}, x)],
+            lambda _: [zeros],
+        )
+        return rows[0]
 
     def between(
         self, passed: Values

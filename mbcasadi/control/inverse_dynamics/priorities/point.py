@@ -56,9 +56,9 @@ class LevelPoint(NamedTuple):
     def rows(self, C: ca.SX) -> ca.SX:
         """Return rows over ỹ (m, n) as rows over x."""
         c, k = self.ZQ.shape[0], self.L_inv.shape[0]
-        whole = linalg.product(C[:, :c], self.ZQ)
-        own = linalg.product(whole[:, :k], self.L_inv)
-        return ca.densify(ca.horzcat(own, whole[:, k:] / FREE, C[:, c:] / FREE))
+        own = linalg.product(self.ZQ[:, :k], self.L_inv)
+        by_x = ca.densify(ca.horzcat(own, self.ZQ[:, k:] / FREE))
+        return ca.densify(ca.horzcat(linalg.product(C[:, :c], by_x), C[:, c:] / FREE))
 
     def gradient(self, by_units: ca.SX, s: ca.SX) -> ca.SX:
         """Return what is left of a level's gradient in its own metric.
