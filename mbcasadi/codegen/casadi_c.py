@@ -71,7 +71,30 @@ def _generate(functions: tuple[ca.Function, ...], prefix: str, *, by_hand: bool,
     text = re.sub(r"[ \t]+$", "", text, flags=re.MULTILINE).strip()
     if "CASADI_PRINTF" in text:
         text = re.sub(r"#include <stdio\.h>\n", SILENT, text, count=1)
-    return f"{text}\n"
+    return f"{with_rare_failures(text) if by_hand else text}\n"
+
+
+def with_rare_failures(text: str) -> str:
+    """Return CasADi's C with calls that fail marked as rare.
+
+    Compilers take each `if (f(...)) return 1;` to return in a good part of all cases, so that what
+    stands behind many calls counts as cold: it is compiled for size, and its loops stay without
+    vectors.
+    """
+    marked, count = FAILING_CALL.subn(r"if (CASADI_FAILS(\1)) return 1;", text)
+    return FAILS + marked if count else text
+
+
+FAILING_CALL = re.compile(r"if \((casadi_f\d+\([^;\n]*\))\) return 1;")
+FAILS = """\
+#ifndef CASADI_FAILS
+#if defined(__GNUC__)
+#define CASADI_FAILS(code) __builtin_expect((code) != 0, 0)
+#else
+#define CASADI_FAILS(code) (code)
+#endif
+#endif
+"""
 
 
 def _refuse(text: str, functions: tuple[ca.Function, ...]) -> None:

@@ -105,7 +105,7 @@ class Cascade:
         return Posed(posed.outputs | own, posed.passed)
 
     def _first_rows(self, carried: Values, posed: Posed) -> ca.SX:
-        """Return the rows of the first problem; zeros where `x = 0` solves it: it meets all bounds."""
+        """Return the rows of the first problem; zeros where `x = 0` is its solution."""
         outputs = posed.outputs
         if self.cones or not self.m:
             return self._rows(carried, posed.passed)
