@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from mbcasadi.control.limits.loop_force_limits import LoopForceLimits
     from mbcasadi.control.limits.soft_limits import SoftLimit
     from mbcasadi.control.modes import ControlMode, SequencedLaw, Transition
-    from mbcasadi.control.modes import sequence as sequence
+    from mbcasadi.control.modes.sequence import sequence as sequence
     from mbcasadi.control.policy import PolicyLaw, with_policy
     from mbcasadi.control.tasks.axis_task import DirectionTask, LookAtTask
     from mbcasadi.control.tasks.check_task import TaskCheck, check_task

@@ -19,15 +19,9 @@ if TYPE_CHECKING:
         open_campaign,
         sampled_cases,
     )
-    from mbcasadi.validation.campaigns import (
-        campaign as campaign,
-    )
-    from mbcasadi.validation.campaigns import (
-        cases as cases,
-    )
-    from mbcasadi.validation.campaigns import (
-        margin as margin,
-    )
+    from mbcasadi.validation.campaigns import cases as cases
+    from mbcasadi.validation.campaigns import margin as margin
+    from mbcasadi.validation.campaigns.campaign import campaign as campaign
     from mbcasadi.validation.closed_loop import (
         CompiledLaw,
         OuterLaw,
@@ -42,13 +36,11 @@ if TYPE_CHECKING:
         SharedLibrary,
         compile_controller,
         load_recording,
-        outer_law,
         save_recording,
         shared_library,
     )
-    from mbcasadi.validation.closed_loop import (
-        reaction as reaction,
-    )
+    from mbcasadi.validation.closed_loop.outer_law import outer_law
+    from mbcasadi.validation.closed_loop.reaction import reaction as reaction
     from mbcasadi.validation.metrics import (
         DEFAULTS,
         ContactForceRow,
@@ -62,8 +54,10 @@ if TYPE_CHECKING:
         TrackingStatistics,
         Verdict,
     )
-    from mbcasadi.validation.precision import Distribution, PrecisionReport, compare_precision
-    from mbcasadi.validation.report import Report, ReportOptions, SideBySide, side_by_side
+    from mbcasadi.validation.precision import Distribution, PrecisionReport
+    from mbcasadi.validation.precision.compare_precision import compare_precision
+    from mbcasadi.validation.report import Report, ReportOptions, SideBySide
+    from mbcasadi.validation.report.side_by_side import side_by_side
     from mbcasadi.validation.run import Condition, Run, WhatIf
     from mbcasadi.validation.trial import Trial
     from mbcasadi.validation.trial_report import validate
