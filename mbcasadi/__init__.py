@@ -11,9 +11,10 @@ Packages are imported when they are first used: `import mbcasadi` alone loads no
 """
 
 import logging
-from importlib import import_module
 from importlib.metadata import version
 from typing import TYPE_CHECKING
+
+from mbcasadi.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
     from mbcasadi import anatomy as anatomy
@@ -53,75 +54,13 @@ if TYPE_CHECKING:
     from mbcasadi.system.redundancy import redundancy as redundancy
     from mbcasadi.validation.agreement.compare import compare
     from mbcasadi.validation.campaigns.campaign import campaign as campaign
-    from mbcasadi.validation.validate import validate
+    from mbcasadi.validation.trial_report import validate
+else:
+    __getattr__, __dir__ = lazy_names(__name__)
 
 __version__ = version("mbcasadi")
 
 logging.getLogger("mbcasadi").addHandler(logging.NullHandler())  # the program decides on its log
-
-_PACKAGES = (
-    "anatomy",
-    "codegen",
-    "control",
-    "description",
-    "dynamics",
-    "errors",
-    "estimation",
-    "formulation",
-    "identification",
-    "interop",
-    "linalg",
-    "models",
-    "motion",
-    "mpc",
-    "plant",
-    "plots",
-    "simulation",
-    "validation",
-)
-_HOMES = {
-    "mbcasadi.anatomy": ("describe",),
-    "mbcasadi.codegen": ("batch", "export_c", "export_two_rates", "open_project"),
-    "mbcasadi.contacts": ("contact_force_fun", "with_contacts"),
-    "mbcasadi.control.regulators": ("equilibrium", "linearize"),
-    "mbcasadi.description": (
-        "Baumgarte",
-        "Contact",
-        "Controller",
-        "Signal",
-        "TuningParameter",
-        "Wheel",
-    ),
-    "mbcasadi.dynamics": (
-        "constraint_force",
-        "forward_dynamics",
-        "inverse_dynamics",
-        "linear_parameters",
-        "regressor",
-    ),
-    "mbcasadi.motion": ("Pose",),
-    "mbcasadi.simulation": (
-        "Event",
-        "EventRecord",
-        "SampledLaw",
-        "Switch",
-        "Trajectory",
-        "assemble",
-        "simulate",
-        "simulate_fixed_step",
-    ),
-    "mbcasadi.system": (
-        "System",
-        "contacts_of",
-        "from_equations",
-        "from_lagrangian",
-        "read_mjcf",
-        "redundancy",
-        "row_mask",
-    ),
-    "mbcasadi.validation": ("campaign", "compare", "validate"),
-}
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "Baumgarte",
@@ -161,21 +100,5 @@ __all__ = [
 ]
 
 
-NOT_STARRED = ("batch", "campaign", "equilibrium", "redundancy", "regressor", *_PACKAGES)
-"""Public names that `import *` leaves out: they are words that people have variables of."""
-
-
-def __getattr__(name: str) -> object:
-    """Return a package, or a name of one, importing it now."""
-    if name in _PACKAGES:
-        return import_module(f"mbcasadi.{name}")
-    if name in _HOME_OF:
-        value: object = getattr(import_module(_HOME_OF[name]), name)
-        globals()[name] = value
-        return value
-    raise AttributeError(f"module 'mbcasadi' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    """Return the public names."""
-    return [*__all__, *NOT_STARRED, "__version__"]
+NOT_STARRED = ("batch", "campaign", "equilibrium", "redundancy", "regressor")
+"""Public names that `import *` leaves out, as it does packages: people have variables of them."""

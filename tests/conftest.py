@@ -176,7 +176,7 @@ def is_thorough(request: pytest.FixtureRequest) -> bool:
 def short_reports(request: pytest.FixtureRequest):
     """Time few ticks, repeat no run and start no processes, where these are not the subject."""
     with pytest.MonkeyPatch.context() as patch:
-        validate = import_module("mbcasadi.validation.validate")
+        validate = import_module("mbcasadi.validation.trial_report")
         folders = request.path.relative_to(Path(__file__).parent).parts
         for module in ("run.c_afterwards", "closed_loop.outer_law"):
             patch.setattr(import_module(f"mbcasadi.validation.{module}"), "TIMED_TICKS", TIMED)

@@ -5,11 +5,16 @@ are fulfilled, 1 if they are not, 3 if no criterion judges the run, and 2 for ba
 line on stderr.
 """
 
+import gc
 import importlib.util
 import io
 import sys
 
 from mbcasadi.cli.interrupts import keep_interrupts, settle
+
+ALLOCATIONS = 100_000
+"""From one collection of garbage to the next. Imports make as many objects, which stay: Python's
+usual 700 would look through them hundreds of times, for a tenth of a short command's time."""
 
 TOOLS = ("typer", "rich", "pydantic", "jinja2", "matplotlib")  # the extra `tools`
 
@@ -27,6 +32,7 @@ def main() -> None:
         )
         sys.exit(2)
     keep_interrupts()
+    gc.set_threshold(ALLOCATIONS)
     try:
         from mbcasadi.cli.app import app  # only now: it imports the extra
 

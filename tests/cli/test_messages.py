@@ -46,7 +46,7 @@ def test_a_misspelt_model_gets_the_one_that_is_meant():
     [
         (('"computed_torque"', '"inverse_dynamic"'), r"toml: line 1: .*'inverse_dynamics_qp'\?"),
         (('"posture"', '"postur"'), r"line 4, task: unknown type .*did you mean 'posture'\?\n$"),
-        (('type = "posture"', "kp = 3.0"), r"line 3, task: type is missing; expected one of 'dir"),
+        (('type = "posture"', "kp = 3.0"), r"task: type is missing; expected one of 'com', 'dir"),
         (("[task]", "[[task]]"), r"line 3, task: expected a table, found a list; \[NAME\] begins"),
         (("fast = true", "fast = [\n1,"), r"not TOML: .*\(from line 7 on, up to the end of"),
         (("duration", "durations"), r"line 6, validation: unknown key 'durations'.*'duration'\?"),

@@ -191,7 +191,6 @@ class InverseDynamicsQP(Setup):
         super().__post_init__()
         if not _WHEN_NEEDED.get():
             _ = self.function  # built here, so that errors of the build are raised here
-        warn_of_doubts(self)
 
     @cached_property
     def stages(self) -> Stages:
@@ -201,6 +200,7 @@ class InverseDynamicsQP(Setup):
     @cached_property
     def function(self) -> ca.Function:
         """The controller as one named Function."""
+        warn_of_doubts(self)
         return controller_fun(self.name, self.stages.qp, self.solver)
 
     @property
@@ -350,7 +350,7 @@ class InverseDynamicsQP(Setup):
         return replace(found, missed=misses, bad=bad)
 
 
-CALLER = 5
+CALLER = 7
 """Frames from `warn_of_doubts` to the line that builds an `InverseDynamicsQP`."""
 
 

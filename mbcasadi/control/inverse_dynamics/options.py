@@ -173,7 +173,6 @@ class Setup(Design):
         require_levels(self)
         require_contacts(self.contacts, wheels=True)
         require_slides(self)
-        _ = self.contact_groups, self.bound
         require_fallback_law(self)
 
     @cached_property

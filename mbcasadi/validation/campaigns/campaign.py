@@ -32,7 +32,7 @@ from mbcasadi.validation.closed_loop import Controllable, run_loop
 from mbcasadi.validation.metrics import run_statistics
 from mbcasadi.validation.report import Report, ReportOptions
 from mbcasadi.validation.trial import Trial
-from mbcasadi.validation.validate import run_trial
+from mbcasadi.validation.trial_report import run_trial
 
 PROCESS_COST = 4.0  # s, of starting processes that import the package and load the controller
 

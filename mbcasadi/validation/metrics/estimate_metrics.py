@@ -25,8 +25,6 @@ def estimate_metrics(
         model: of the plant.
         settle: s at the start that are left out.
     """
-    from scipy.spatial.transform import Rotation  # heavy, and needed with an estimator only
-
     monitor = recording.monitor
     if "estimate_q" not in monitor:
         return
@@ -45,6 +43,8 @@ def estimate_metrics(
         rate = monitor["estimate_v"][late] - recording.v[late]
         yield from named({"estimate.rate": float(np.sqrt((rate**2).mean(axis=0)).max())})
         return
+    from scipy.spatial.transform import Rotation  # heavy, and needed for estimated bases only
+
     q, v = recording.q[late], recording.v[late]
     q_hat, v_hat = monitor["estimate_q"][late], monitor["estimate_v"][late]
     R, R_hat = (Rotation.from_quat(x[:, 3:7], scalar_first=True) for x in (q, q_hat))

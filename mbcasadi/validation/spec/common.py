@@ -12,8 +12,7 @@ from pydantic import Field
 
 from mbcasadi.argument_kinds import checked
 from mbcasadi.codegen import Supervision
-from mbcasadi.control import ControlMode, Transition
-from mbcasadi.control.laws import DryFriction, LawOptions
+from mbcasadi.control import ControlMode, LawOptions, Transition
 from mbcasadi.errors import ProblemError
 from mbcasadi.plant import FreeObject, Ground, Source, with_ground, with_object
 from mbcasadi.shapes import column, require_name
@@ -47,10 +46,6 @@ Motion = Annotated[
 ]
 Ranges = dict[str, Range]
 """Lowest and highest value by the actuator's name, in place of the model's."""
-
-
-RECORDS: dict[str, Any] = {"options": LawOptions, "friction": DryFriction}
-"""Arguments of functions that make controllers, whose fields are keys of a file at the top."""
 
 
 class Start(StrictTable):
@@ -219,7 +214,8 @@ def options_for(
     """Return what a function of a controller takes of a file: its options, name, period, limits.
 
     Args:
-        function: whose signature says what it takes.
+        function: whose signature says what it takes; the fields of its `options: LawOptions` are
+            keys of a file at the top.
         spec: the tables.
         system: the model.
         own: further arguments, in place of those of the file.
@@ -228,8 +224,7 @@ def options_for(
     usual = {"name": spec.name, "period": spec.period, "ctrl_limits": limits}
     usual["u_bounds"] = limits
     known = spec.given | usual | own
-    for name, record in RECORDS.items():
-        names = [field.name for field in fields(record) if field.name in known]
-        known[name] = record(**{key: known[key] for key in names})
+    options = [field.name for field in fields(LawOptions) if field.name in known]
+    known["options"] = LawOptions(**{name: known[name] for name in options})
     takes = inspect.signature(function).parameters
     return {name: value for name, value in known.items() if name in takes}

@@ -33,6 +33,7 @@ from mbcasadi.validation.spec.common import (
     options_for,
     ranges_of,
 )
+from mbcasadi.validation.spec.controller_kind import Kind
 from mbcasadi.validation.spec.experiment import Experiment
 from mbcasadi.validation.spec.motion import mask_schedule, task_motion, time_function
 from mbcasadi.validation.spec.signals import Component
@@ -282,3 +283,6 @@ def loop_forces(tables: Sequence[LoopForce], controller: InverseDynamicsQP) -> A
         desired[table.constraint] = np.broadcast_to(force, (size,))
     loops = [each for each in controller.weighed_forces if each.owner[0] == "loop"]
     return np.array([desired[each.owner[1]][each.row] for each in loops])
+
+
+KINDS = {"inverse_dynamics_qp": Kind(InverseDynamicsSpec, build_inverse_dynamics)}

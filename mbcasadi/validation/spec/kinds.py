@@ -1,6 +1,8 @@
 """The types of controllers: the table of each one, and what makes it."""
 
 from dataclasses import replace
+from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,37 +17,40 @@ from mbcasadi.shapes import column
 from mbcasadi.system import System, read_mjcf
 from mbcasadi.unknown_names import unknown_name
 from mbcasadi.validation.run import fitted_to_trial
-from mbcasadi.validation.spec import laws, linear
 from mbcasadi.validation.spec.common import Spec
+from mbcasadi.validation.spec.controller_kind import Kind
 from mbcasadi.validation.spec.estimation import sensing_of
 from mbcasadi.validation.spec.experiment import Experiment
-from mbcasadi.validation.spec.inverse_dynamics import InverseDynamicsSpec, build_inverse_dynamics
-from mbcasadi.validation.spec.own import OwnSpec, build_own
-from mbcasadi.validation.spec.plugin_kinds import Kind, plugin_kind
 from mbcasadi.validation.spec.tables import new_table
-from mbcasadi.validation.spec.walking import WalkingSpec, build_walking
-from mbcasadi.validation.spec.whole_body import WholeBodySpec, build_whole_body
 
 Array = NDArray[np.float64]
 
 
-KINDS: dict[str, Kind] = {
-    "inverse_dynamics_qp": Kind(InverseDynamicsSpec, build_inverse_dynamics),
-    **{law: Kind(laws.table_of_law(law), laws.build_law) for law in laws.LAWS},
-    "lqr": Kind(linear.LqrSpec, linear.build_lqr),
-    "lqg": Kind(linear.LqgSpec, linear.build_lqg),
-    "pole_placement": Kind(linear.PolePlacementSpec, linear.build_pole_placement),
-    "linear_mpc": Kind(linear.LinearMpcSpec, linear.build_linear_mpc),
-    "real_time_iteration": Kind(linear.RealTimeIterationSpec, linear.build_real_time_iteration),
-    "walking": Kind(WalkingSpec, build_walking),
-    "whole_body_mpc": Kind(WholeBodySpec, build_whole_body),
-    "own": Kind(OwnSpec, build_own),
+TYPES = {
+    "inverse_dynamics_qp": "inverse_dynamics",
+    "computed_torque": "laws",
+    "qr_inverse_dynamics": "laws",
+    "gravity_compensated_pd": "laws",
+    "impedance_control": "laws",
+    "projected_inverse_dynamics": "laws",
+    "passive_joint_control": "laws",
+    "quasi_velocity_tracking": "laws",
+    "hybrid_motion_force_control": "laws",
+    "quasi_velocity_force": "laws",
+    "constraint_force_control": "laws",
+    "dependent_tracking": "laws",
+    "dependent_regulation": "laws",
+    "servo_control": "laws",
+    "lqr": "linear",
+    "lqg": "linear",
+    "pole_placement": "linear",
+    "linear_mpc": "linear",
+    "real_time_iteration": "linear",
+    "walking": "walking",
+    "whole_body_mpc": "whole_body",
+    "own": "own",
 }
-TYPES: dict[str, Any] = {
-    name: new_table(kind.table.__name__, kind.table, type=(Literal[name], ...))
-    for name, kind in KINDS.items()
-}
-"""The tables of each type of controller, by the `type` of the file."""
+"""By the `type` of a file: the module in whose `KINDS` it is, imported for files of this type."""
 
 
 def kind_of(name: str) -> Kind | None:
@@ -54,19 +59,27 @@ def kind_of(name: str) -> Kind | None:
     Raises:
         ProblemError: see `plugin_kind`.
     """
-    return KINDS.get(name) or plugin_kind(name)
+    if name in TYPES:
+        kinds: dict[str, Kind] = import_module(f"{__package__}.{TYPES[name]}").KINDS
+        return kinds[name]
+    from mbcasadi.validation.spec.plugin_kinds import plugin_kind  # only now: it imports all laws
+
+    return plugin_kind(name)
 
 
 def table_of_type(name: str) -> Any:
-    """Return the table of a type of controller, as in `TYPES`; None where there is none.
+    """Return the table of a type of controller, with the key `type`; None where there is none.
 
     Raises:
         ProblemError: see `plugin_kind`.
     """
-    if name in TYPES:
-        return TYPES[name]
-    kind = plugin_kind(name)
-    return kind and new_table(kind.table.__name__, kind.table, type=(Literal[name], ...))
+    kind = kind_of(name)
+    return kind and _table(kind.table, name)
+
+
+@cache
+def _table(table: type[Spec], name: str) -> type[Spec]:
+    return new_table(table.__name__, table, type=(Literal[name], ...))
 
 
 @checked

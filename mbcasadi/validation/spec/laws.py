@@ -17,6 +17,7 @@ from mbcasadi.control.laws.servo import FORMS
 from mbcasadi.errors import ProblemError
 from mbcasadi.system import System
 from mbcasadi.validation.spec.common import ControlLimits, Motion, Spec, options_for
+from mbcasadi.validation.spec.controller_kind import Kind
 from mbcasadi.validation.spec.experiment import Experiment
 from mbcasadi.validation.spec.inverse_dynamics import AnyTask
 from mbcasadi.validation.spec.motion import slot_motion, task_motion, time_function
@@ -120,6 +121,10 @@ def _law(spec: Any, system: System, make: Callable[..., Law]) -> Law:
         own["task"] = spec.task.task
     if "gains" in takes:
         own["gains"] = replace(spec.force, rows=spec.rows)
+    if "friction" in takes:
+        own["friction"] = DryFriction(
+            **{k: spec.given[k] for k in FLAT["friction"] if k in spec.given}
+        )
     if "coordinates" in takes and spec.joints is not None:
         own["coordinates"] = laws.joint_coordinates(system, spec.joints)
     if "servo" in takes:
@@ -136,3 +141,6 @@ def _servo_rows(joints: Names, system: System) -> laws.ServoRows:
     q, v = ca.SX.sym("q", system.nq), ca.SX.sym("v", system.nv)
     y = ca.vertcat(*(ca.SX.sym(name) for name in joints))
     return laws.servo_rows(system, q, v, phi=theta(q) - y, y=y, names=joints)
+
+
+KINDS = {name: Kind(table_of_law(name), build_law) for name in LAWS}

@@ -40,6 +40,7 @@ from mbcasadi.validation.spec.common import (
     options_for,
     ranges_of,
 )
+from mbcasadi.validation.spec.controller_kind import Kind
 from mbcasadi.validation.spec.experiment import Experiment
 from mbcasadi.validation.spec.motion import constant_function, slot_motion
 from mbcasadi.validation.spec.tables import (
@@ -312,3 +313,12 @@ def experiment(spec: LinearSpec, law: ControlLaw, linear: Linearization, q0: Arr
     ref = np.zeros(0) if start is None or not law.nref else start
     reference = slot_motion(law.slots, ref, spec.reference, linear.system)
     return Experiment(law, linear.q if spec.start == Start() else q0, reference)
+
+
+KINDS = {
+    "lqr": Kind(LqrSpec, build_lqr),
+    "lqg": Kind(LqgSpec, build_lqg),
+    "pole_placement": Kind(PolePlacementSpec, build_pole_placement),
+    "linear_mpc": Kind(LinearMpcSpec, build_linear_mpc),
+    "real_time_iteration": Kind(RealTimeIterationSpec, build_real_time_iteration),
+}

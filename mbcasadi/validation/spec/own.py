@@ -19,6 +19,7 @@ from mbcasadi.description.controller import HasController
 from mbcasadi.errors import ControllerError, ProblemError
 from mbcasadi.system import System
 from mbcasadi.validation.spec.common import Motion, Spec
+from mbcasadi.validation.spec.controller_kind import Kind
 from mbcasadi.validation.spec.experiment import Experiment
 from mbcasadi.validation.spec.motion import slot_motion
 
@@ -103,3 +104,6 @@ def _module_folder(folder: str) -> Iterator[None]:
         yield
     finally:
         sys.path.remove(folder)
+
+
+KINDS = {"own": Kind(OwnSpec, build_own)}

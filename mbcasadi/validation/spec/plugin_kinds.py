@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Callable
 from importlib.metadata import EntryPoint
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from mbcasadi.system import System
 from mbcasadi.validation.spec import laws
 from mbcasadi.validation.spec.common import Motion, Spec
+from mbcasadi.validation.spec.controller_kind import Kind
 from mbcasadi.validation.spec.experiment import Experiment
 from mbcasadi.validation.spec.own import experiment_of
 from mbcasadi.validation.spec.plugins import (
@@ -20,24 +21,11 @@ from mbcasadi.validation.spec.plugins import (
     find_plugin,
     load_function,
     owner_of,
-    plugin_names,
     run_plugin,
 )
 from mbcasadi.validation.spec.tables import fields_of, new_table
 
 Array = NDArray[np.float64]
-
-
-class Kind(NamedTuple):
-    """A type of controller: its table, and (values, system, q0) → its experiment."""
-
-    table: type[Spec]
-    build: Callable[[Any, System, Array], Experiment]
-
-
-def plugin_types() -> list[str]:
-    """Return the types of controllers that installed packages add, without importing them."""
-    return plugin_names(LAWS, CONTROLLERS)
 
 
 def plugin_kind(name: str) -> Kind | None:

@@ -24,6 +24,11 @@ def plugin_names(*groups: str) -> list[str]:
     return sorted({entry.name for group in groups for entry in entry_points(group=group)})
 
 
+def plugin_types() -> list[str]:
+    """Return the types of controllers that installed packages add, without importing them."""
+    return plugin_names(LAWS, CONTROLLERS)
+
+
 def find_plugin(name: str, *groups: str) -> EntryPoint | None:
     """Return the entry point of a name; None where no package has it.
 

@@ -15,7 +15,7 @@ from mbcasadi.errors import ProblemError, UnknownNameError
 from mbcasadi.unknown_names import unknown_name
 from mbcasadi.validation.spec.common import Spec
 from mbcasadi.validation.spec.kinds import TYPES, table_of_type
-from mbcasadi.validation.spec.plugin_kinds import plugin_types
+from mbcasadi.validation.spec.plugins import plugin_types
 from mbcasadi.validation.spec.wrong_values import error_text, line_of, syntax_text
 
 
@@ -105,7 +105,7 @@ def all_types() -> list[str]:
 
 def json_schema() -> dict[str, Any]:
     """Return the JSON schema (draft 2020-12) of a controller's TOML file, without plugins."""
-    every: Any = reduce(or_, TYPES.values())
+    every: Any = reduce(or_, map(table_of_type, TYPES))
     adapter: TypeAdapter[Any] = TypeAdapter(Annotated[every, Field(discriminator="type")])
     heading = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",

@@ -30,7 +30,7 @@ from mbcasadi.validation.report import Report, ReportOptions
 from mbcasadi.validation.spec.common import Spec
 from mbcasadi.validation.spec.kinds import build_experiment
 from mbcasadi.validation.trial import Trial
-from mbcasadi.validation.validate import run_trial
+from mbcasadi.validation.trial_report import run_trial
 
 
 @contextmanager

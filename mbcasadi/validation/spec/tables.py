@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import is_dataclass
 from functools import cache, reduce
 from operator import or_
+from types import ModuleType
 from typing import Annotated, Any, Literal, TypeVar
 
 from numpy.typing import ArrayLike
@@ -158,9 +159,10 @@ def _built(values: StrictTable, make: Callable[..., object]) -> object:
         raise ProblemError(str(error)) from error
 
 
-def by_type(package: object, base: type, ending: str = "") -> dict[str, type]:
+def by_type(package: ModuleType, base: type, ending: str = "") -> dict[str, type]:
     """Return the public dataclasses of a package that have a base, by their name in a file."""
-    kinds = [each for each in vars(package).values() if inspect.isclass(each)]
+    public = (getattr(package, name) for name in package.__all__)
+    kinds = [each for each in public if inspect.isclass(each)]
     kinds = [each for each in kinds if issubclass(each, base) and _is_of_files(each)]
     names = [kind.__name__.removesuffix(ending) for kind in kinds]
     snake = [re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower() for name in names]

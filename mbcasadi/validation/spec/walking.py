@@ -16,6 +16,7 @@ from mbcasadi.mpc import (
     walking_planner,
 )
 from mbcasadi.system import System
+from mbcasadi.validation.spec.controller_kind import Kind
 from mbcasadi.validation.spec.experiment import Experiment, Outer
 from mbcasadi.validation.spec.inverse_dynamics import (
     OPTIONS,
@@ -122,3 +123,6 @@ def _with_feet(spec: Any) -> Any:
     ]
     feet = tuple(touch._replace(force=touch.force or ZERO) for touch in spec.contact)
     return spec.model_copy(update={"task": (*spec.task, *tasks), "contact": feet})
+
+
+KINDS = {"walking": Kind(WalkingSpec, build_walking)}

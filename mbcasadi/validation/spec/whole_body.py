@@ -18,6 +18,7 @@ from mbcasadi.mpc.whole_body.whole_body_mpc import TICKS
 from mbcasadi.system import System
 from mbcasadi.validation.spec import plugins
 from mbcasadi.validation.spec.common import Identifier, Spec
+from mbcasadi.validation.spec.controller_kind import Kind
 from mbcasadi.validation.spec.experiment import Experiment, Outer
 from mbcasadi.validation.spec.inverse_dynamics import QP_TABLES, AnyContact, inverse_dynamics_qp
 from mbcasadi.validation.spec.signals import Component, command_of
@@ -115,3 +116,6 @@ def build_whole_body(spec: Any, system: System, q0: Array) -> Experiment:
         raise ProblemError(f"command has {len(spec.command)} entries; expected {size}")
     outer = Outer(whole.plan, whole, command_of(spec.command))
     return Experiment(whole.law, q0, None, outer=outer)
+
+
+KINDS = {"whole_body_mpc": Kind(WholeBodySpec, build_whole_body)}

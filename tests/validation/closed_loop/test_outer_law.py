@@ -14,7 +14,7 @@ from mbcasadi.description import Controller, Signal
 from mbcasadi.validation import ReportOptions, ScenarioOptions, Trial, outer_law
 from mbcasadi.validation.campaigns.kit import sampled_trial
 from mbcasadi.validation.campaigns.shipping import to_bytes
-from mbcasadi.validation.validate import run_trial
+from mbcasadi.validation.trial_report import run_trial
 
 EVERY = 3
 SLIDE = '<mujoco><worldbody><body><joint name="x" type="slide" axis="1 0 0"/><geom size=".1" \

@@ -14,7 +14,7 @@ from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.validation import ScenarioOptions, Trial, compile_controller, reaction
 from mbcasadi.validation.campaigns.kit import sampled_trial
 from mbcasadi.validation.campaigns.shipping import to_bytes
-from mbcasadi.validation.validate import run_trial
+from mbcasadi.validation.trial_report import run_trial
 
 H, KP, KD = 2e-3, 4000.0, 400.0
 PLUNGER = f"""

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 
 import casadi as ca
 import numpy as np
-import scipy
 from numpy.typing import NDArray
 
 from mbcasadi.control.inverse_dynamics.problem import Problem
@@ -51,11 +50,13 @@ def acting_actuators(G: ca.Sparsity, B: ca.Sparsity, forces: Sequence[set[int]])
     (m, nv), nu = G.shape, B.shape[1]
     rows, columns = G.get_triplet()
     driven, actuators = B.get_triplet()
-    here = np.array([*columns, *driven], dtype=int)
-    there = np.array([*(nv + r for r in rows), *(nv + m + a for a in actuators)], dtype=int)
+    here = [*columns, *driven]
+    there = [*(nv + r for r in rows), *(nv + m + a for a in actuators)]
     size = nv + m + nu
-    edges = scipy.sparse.coo_array((np.ones(here.size), (here, there)), shape=(size, size))
-    label = scipy.sparse.csgraph.connected_components(edges, directed=False)[1]
+    edges = ca.Sparsity.triplet(size, size, [*here, *there], [*there, *here])
+    count, nodes, ends = edges.scc()  # of a symmetric graph: the connected components
+    label = np.empty(size, dtype=int)
+    label[nodes] = np.repeat(np.arange(count), np.diff(ends))
     of_row, of_actuator = label[nv : nv + m], label[nv + m :]
     acting = [np.isin(of_actuator, of_row[sorted(own)]) for own in forces]
     return np.array(acting, dtype=bool).reshape(len(forces), nu)

@@ -18,6 +18,7 @@ import casadi as ca
 from numpy.typing import ArrayLike
 
 from mbcasadi.codegen import CProject, open_project
+from mbcasadi.control.inverse_dynamics.controller import InverseDynamicsQP
 from mbcasadi.description import Controller
 from mbcasadi.description.controller import HasController
 from mbcasadi.errors import ExportError, ProblemError
@@ -63,6 +64,10 @@ OF_OTHERS: dict[type, Callable[..., Runnable]] = {
     Policy: policy_run,
 }
 LIBRARIES = (".so", ".dylib", ".dll")
+OWN = (Controller, Runnable, InverseDynamicsQP, HasController)
+"""What runs as it is. An `InverseDynamicsQP` is known by its class: to look for its attribute
+`controller`, as a test for the protocol does before Python 3.12, would build its equations, and
+those that run are of the law that is fitted to the plant."""
 
 
 def as_runnable(
@@ -83,7 +88,7 @@ def as_runnable(
     """
     if period is not None:
         require_positive(period=period)
-    if isinstance(controller, (Controller, Runnable, HasController)):
+    if isinstance(controller, OWN):
         return _of_its_period(controller, period)
     given = open_project(_export(controller)) if isinstance(controller, (str, Path)) else controller
     step = plant.timestep if period is None else period
