@@ -1,7 +1,7 @@
 """One of two computations, of which the other is not done."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import cast
+from typing import Any, cast
 
 import casadi as ca
 
@@ -10,29 +10,30 @@ Branch = Callable[[Values], Sequence[ca.SX]]
 
 
 def either(
-    name: str, condition: ca.SX, given: Mapping[str, ca.SX], one: Branch, other: Branch
+    name: str, condition: Any, given: Mapping[str, Any], one: Branch, other: Branch
 ) -> list[ca.SX]:
     """Return what `one` makes of given values where the condition holds, else what `other` does.
 
-    Of matrices (MX) only the chosen one is computed, dense;
-    of scalars (SX) both are.
+    Of matrices (MX) only the chosen one is computed, with dense results; of scalars (SX) both are.
 
     Args:
         name: of the Function that holds both.
-        condition: a number; zero and NaN are false.
+        condition: a number; zero is false.
         given: expressions by name.
         one, other: from expressions by name to as many results of the same sizes.
     """
-    values = dict(given)
-    if not any(isinstance(value, ca.MX) for value in (condition, *values.values())):
-        pairs = zip(one(values), other(values), strict=True)
+    if not any(isinstance(value, ca.MX) for value in (condition, *given.values())):
+        pairs = zip(one(dict(given)), other(dict(given)), strict=True)
         return [ca.if_else(condition, first, second) for first, second in pairs]
-    matrices = {key: ca.MX(value) for key, value in values.items()}
+    matrices = {key: ca.MX(value) for key, value in given.items()}
     symbols = {key: ca.MX.sym(key, x.sparsity()) for key, x in matrices.items()}
-    scalars = cast(Values, symbols)
-    results = [ca.densify(x) for x in one(scalars)], [ca.densify(x) for x in other(scalars)]
-    functions = [
-        ca.Function(f"{name}_{i}", [*symbols.values()], [*each]) for i, each in enumerate(results)
+    branches = [
+        ca.Function(
+            f"{name}_{i}",
+            list(symbols.values()),
+            [cast(ca.MX, ca.densify(x)) for x in branch(cast(Values, dict(symbols)))],
+        )
+        for i, branch in enumerate((one, other))
     ]
-    chosen = ca.Function.if_else(name, *functions)(condition, *matrices.values())
-    return list(cast(Sequence[ca.SX], chosen if isinstance(chosen, tuple) else (chosen,)))
+    chosen = ca.Function.if_else(name, branches[0], branches[1])
+    return cast(list[ca.SX], chosen.call([ca.MX(condition), *matrices.values()]))

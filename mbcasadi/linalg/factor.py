@@ -67,12 +67,12 @@ def operations(pattern: ca.Sparsity, pivot: bool) -> int:
 def _factor(A: Sym, threshold2: Sym, pivot: bool, columns: int) -> tuple[Sym, Sym, Sym, Sym]:
     if isinstance(A, ca.SX):
         return _factor_unrolled(A, threshold2, pivot, columns)
-    in_c = pivot and 0 < max(A.shape) <= loops.MOST_ROWS
-    pattern = ca.Sparsity.dense(*A.shape) if in_c else A.sparsity()
-    factor = _factor_fun(_Method(tuple(pattern.compress()), pivot, columns), symbols.UNROLL_LIMIT)
-    if in_c:
-        return loops.pivoted_factor(A, threshold2, columns, lambda *given: factor(*given))
-    Q, R, used, kept = factor(A, threshold2)
+    if isinstance(A, ca.MX) and pivot and 0 < max(A.shape) <= loops.MOST_ROWS:
+        dense = _Method(tuple(ca.Sparsity.dense(*A.shape).compress()), pivot, columns)
+        body = _factor_fun(dense, symbols.UNROLL_LIMIT)
+        return loops.pivoted_factor(A, ca.MX(threshold2), columns, lambda *given: body(*given))
+    method = _Method(tuple(A.sparsity().compress()), pivot, columns)
+    Q, R, used, kept = _factor_fun(method, symbols.UNROLL_LIMIT)(A, threshold2)
     return Q, R, used, kept
 
 

@@ -1,5 +1,7 @@
 """The generated C of a bare Function is that Function."""
 
+import re
+
 import casadi as ca
 import numpy as np
 import pytest
@@ -145,3 +147,10 @@ def test_signals_may_be_named_as_functions_of_the_generated_code(tmp_path):
     project = codegen.export_c(law, tmp_path / "out")
     assert [float(out) for out in project.load()(3, 1)] == [2.0, 4.0]
     assert "returned 0" in project.run_example()
+
+
+def test_calls_that_fail_are_marked_as_rare(tmp_path):
+    """What stands behind unmarked ones counts as cold, and gets no vectors."""
+    text = codegen.export_c(nested_law(), tmp_path / "c").source.read_text()
+    assert re.search(r"if \(CASADI_FAILS\(casadi_f\d+\(", text)
+    assert not re.search(r"if \(casadi_f\d+\(", text)
