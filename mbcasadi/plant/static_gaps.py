@@ -17,7 +17,7 @@ from mbcasadi.plant.equalities import HOLD_POINTS
 Array = NDArray[np.float64]
 
 HALVINGS = 50  # of the interval that has a gap
-ROW_CUTOFF = 1e-6
+ROW_CUTOFF = 1e-3
 """Share of the largest singular value below which rows carry nothing, as those across a plane."""
 
 FRICTION = (
@@ -58,7 +58,7 @@ def _row_forces(model: mujoco.MjModel, data: mujoco.MjData) -> Array:
 
 
 def _gap(
-    model: mujoco.MjModel, data: mujoco.MjData, equality: int, rows: Array, force: Array
+    model: mujoco.MjModel, data: mujoco.MjData, equality: int, rows: NDArray[np.int64], force: Array
 ) -> float:
     """Return how far an equality opens under the forces of its rows, m."""
     stiffness, here = (float(data.efc_KBIP[rows[0], k]) for k in (0, 2))
