@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from mbcasadi.anatomy import RobotDescription
 from mbcasadi.anatomy.feet import RobotFoot
+from mbcasadi.errors import ProblemError
 from mbcasadi.system import GeometryContact, System
 
 Array = NDArray[np.float64]
@@ -22,6 +23,8 @@ SHARE = {4: 0.7, 2: 1.0}
 """Of the way of the centre of mass to the middle of the other feet, by the number of feet."""
 PUSH = {4: 0.6, 2: 0.2}
 """Of the weight, sideways for 0.1 s, by the number of feet."""
+NARROW = 0.02
+"""Least width of what stands while a foot is up, in lengths of a leg."""
 SWAY, TILT = 0.05, 0.2
 """Largest error of the centre of mass, in lengths of a leg, and of the base's orientation, rad."""
 
@@ -91,6 +94,9 @@ def balance_of(
         system: of its model.
         q: (nq,) in which it stands.
         contacts: of its feet.
+
+    Raises:
+        ProblemError: the feet that stand while one is up span no area, as one foot of two points.
     """
     legs = [leg for leg in robot.limbs_of("leg") if leg.foot is not None]
     feet = [leg.foot for leg in legs if leg.foot is not None]
@@ -98,6 +104,14 @@ def balance_of(
     center = np.array(system.center_of_mass(q, np.zeros(system.nv))[0], dtype=float).ravel()[:2]
     lifts, last = [], np.zeros(2)
     for k, (leg, foot) in enumerate(zip(legs, feet, strict=True)):
+        others = [each for each in contacts if each.geom2 not in foot.geoms]
+        if _width(others, q) < NARROW * leg.length:
+            raise ProblemError(
+                f"task 'lift' of '{robot.name}': while '{foot.body}' is up, it would stand on "
+                f"{', '.join(repr(each.name) for each in others)}, which span no area: nothing "
+                "keeps it from falling sideways; expected feet that stand on an area each; try "
+                "task squat or walk"
+            )
         way = SHARE.get(len(feet), 1.0) * (np.delete(middles, k, axis=0).mean(axis=0) - center)
         point = foot.shape == "point" and len(foot.geoms) == 1
         lifts.append(
@@ -125,6 +139,16 @@ def _middle(system: System, q: Array, foot: RobotFoot) -> Array:
     """Return the (2,) middle of a foot, m."""
     place, rotation = (np.array(each) for each in system.frame(foot.body, "body").pose(q)[:2])
     return np.asarray(place.ravel()[:2] + (rotation @ foot.points.mean(axis=0))[:2])
+
+
+def _width(contacts: Sequence[GeometryContact], q: Array) -> float:
+    """Return the width of what contacts span on the ground, across its longest direction, m."""
+    points = np.array([np.array(each.gap(q)[1]).ravel()[:2] for each in contacts])
+    if len(points) < 3:
+        return 0.0
+    points -= points.mean(axis=0)
+    across = points @ np.linalg.svd(points, full_matrices=False)[2][1]
+    return float(np.ptp(across))
 
 
 def _pair(way: Array) -> tuple[float, float]:

@@ -331,6 +331,16 @@ def test_one_hand_of_a_robot_that_stands_moves_beside_its_base(tmp_path, monkeyp
     assert np.diff(masses) == pytest.approx(0.1 * 0.5, rel=1e-3)  # an arm of 0.3 and 0.2 kg
 
 
+def test_a_robot_whose_foot_is_a_line_does_not_stand_on_one(tmp_path):
+    text = mb.models.path("humanoid").read_text()
+    assert propose_spec(mb.models.path("humanoid"), task="lift")
+    short = tmp_path / "short.xml"  # legs of five joints stand on heel and toe
+    text = re.sub(r"<(joint|motor)[^>]*_ankle_roll[^>]*/>", "", text)
+    short.write_text(re.sub(r"<key .*?/>", "", text, flags=re.DOTALL))
+    with pytest.raises(ProblemError, match=r"'lift' of .*: while '.*foot.*' is up, .* no area"):
+        propose_spec(short, task="lift")
+
+
 def test_a_foot_leaves_the_ground_when_the_centre_of_mass_is_over_the_others():
     spec = tomllib.loads(propose_spec(mb.models.path("quadruped"), task="lift"))
     parse_spec(spec)
