@@ -15,6 +15,7 @@ from mbcasadi.anatomy import RobotDescription
 from mbcasadi.anatomy.feet import RobotFoot
 from mbcasadi.errors import ProblemError
 from mbcasadi.system import GeometryContact, System
+from mbcasadi.validation.spec.leaning import lean_over
 
 Array = NDArray[np.float64]
 
@@ -46,6 +47,7 @@ class Lift:
         contacts: entries of the mask.
         step: (2,) way of the centre of mass from where it was for the foot before, m.
         takes: time of this way, s.
+        lean: (2,) turn of the base about the world's x and y meanwhile, rad.
         up: m.
         start: s.
     """
@@ -56,6 +58,7 @@ class Lift:
     contacts: tuple[str, ...]
     step: tuple[float, float]
     takes: float
+    lean: tuple[float, float]
     up: float
     start: float
 
@@ -73,6 +76,7 @@ class Balance:
     Attributes:
         lifts: in turn.
         back: (2,) way of the centre of mass after the last one, m.
+        upright: (2,) turn of the base meanwhile, rad.
         takes: time of this way, s.
         end: s, when it begins: all feet stand again.
         push: (3,) N.
@@ -81,6 +85,7 @@ class Balance:
 
     lifts: tuple[Lift, ...]
     back: tuple[float, float]
+    upright: tuple[float, float]
     takes: float
     end: float
     push: tuple[float, float, float]
@@ -97,9 +102,19 @@ class Balance:
         steps = [(each.step[axis], each.takes, each.start) for each in self.lifts]
         return [*steps, (self.back[axis], self.takes, self.end)]
 
+    def leans(self, axis: int) -> list[tuple[float, float, float]]:
+        """Return turns of the base about x or y, rad, their times and starts, s; () for none."""
+        steps = [(each.lean[axis], each.takes, each.start) for each in self.lifts]
+        steps.append((self.upright[axis], self.takes, self.end))
+        return steps if any(by for by, _, _ in steps) else []
+
 
 def balance_of(
-    robot: RobotDescription, system: System, q: Array, contacts: Sequence[GeometryContact]
+    robot: RobotDescription,
+    system: System,
+    q: Array,
+    contacts: Sequence[GeometryContact],
+    base: str,
 ) -> Balance:
     """Return how a robot lifts each of its feet in turn.
 
@@ -108,6 +123,7 @@ def balance_of(
         system: of its model.
         q: (nq,) in which it stands.
         contacts: of its feet.
+        base: body of the base.
 
     Raises:
         ProblemError: the feet that stand while one is up span no area, as one foot of two points.
@@ -126,6 +142,7 @@ def balance_of(
         return _duration(center + begin, center + end, points, slowness)
 
     lifts, last, start = list[Lift](), np.zeros(2), 0.0
+    lean, bodies = np.zeros(2), [foot.body for foot in feet]
     for k, (leg, foot) in enumerate(zip(legs, feet, strict=True)):
         others = [each for each in contacts if each.geom2 not in foot.geoms]
         if _width(others, q) < NARROW * leg.length:
@@ -145,10 +162,12 @@ def balance_of(
                 contacts=tuple(c.name for c in contacts if c.geom2 in foot.geoms),
                 step=_pair(way - last),
                 takes=takes(last, way),
+                lean=_pair((leans := lean_over(system, q, base, bodies, way)) - lean),
                 up=UP * leg.length,
                 start=start,
             )
         )
+        lean = leans
         last, start = way, round(start + lifts[-1].takes + EACH, 4)
     weight = sum(body.mass for body in system.tree.bodies) * g
     push = PUSH.get(len(feet), 0.2) * weight * robot.left
@@ -156,6 +175,7 @@ def balance_of(
     return Balance(
         lifts=tuple(lifts),
         back=_pair(-last),
+        upright=_pair(-lean),
         takes=takes(last, np.zeros(2)),
         end=start,
         push=(float(push[0]), float(push[1]), 0.0),
