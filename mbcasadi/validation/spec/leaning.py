@@ -31,6 +31,9 @@ OFF = 0.05
 LEAST = 0.01
 """Rad, of a lean that is worth it."""
 
+NEARER = 1e-6
+"""Rad, that a joint is nearer to its stop than at the start, where it counts."""
+
 STEPS = 50
 """Evaluations of the pose at most."""
 
@@ -45,19 +48,19 @@ def lean_over(system: System, q: Array, base: str, feet: Sequence[str], way: Arr
         feet: bodies that stay where they are.
         way: (2,) of the centre of mass, m.
     """
-    upright, beyond, _ = _pose(system, q, (base, feet, way), UPRIGHT)
-    if not beyond or not upright:
+    upright, nearer, _ = pose_over(system, q, (base, feet, way), UPRIGHT)
+    if nearer < NEARER or not upright:
         return np.zeros(2)
-    there, _, lean = _pose(system, q, (base, feet, way), LEANS)
+    there, _, lean = pose_over(system, q, (base, feet, way), LEANS)
     return lean if there and np.abs(lean).max() > LEAST else np.zeros(2)
 
 
-def _pose(
+def pose_over(
     system: System, q: Array, wanted: tuple[str, Sequence[str], Array], level: float
-) -> tuple[bool, bool, Array]:
-    """Return whether a pose was found, whether joints are near stops in it, and its (2,) lean.
+) -> tuple[bool, float, Array]:
+    """Return whether a pose was found, by how much joints are nearer to stops, and its (2,) lean.
 
-    Ranges count where the base may lean.
+    A joint is near a stop within `OFF` of its range. Ranges count where the base may lean.
     """
     base, feet, way = wanted
     low, high = position_ranges(system)
@@ -96,5 +99,5 @@ def _pose(
 
     found = moved(scipy.optimize.least_squares(residual, rest, max_nfev=STEPS).x)
     there = bool(np.abs(stand(found)).max() < LEAST)
-    newly = near_stops(found) > near_stops(q) + 1e-6
-    return there, bool(newly.any()), lean(found)[:2]
+    nearer = near_stops(found) - near_stops(q)
+    return there, float(nearer.max()), lean(found)[:2]
