@@ -223,6 +223,7 @@ def calls_of_validation():
         },
         home + "Report.save": {"self": report, "path": ex.folder() / "report.json"},
         home + "Recording.later": {"self": report.runs[0].recording, "first": 1},
+        home + "Recording.before": {"self": report.runs[0].recording, "end": 1},
         home + "Recording.to_mcap": {
             "self": report.runs[0].recording,
             "path": ex.folder() / "run.mcap",

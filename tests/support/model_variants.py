@@ -30,6 +30,11 @@ def renamed(path: str | Path) -> str:
 def reversed_bodies(path: str | Path) -> str:
     """Return a model whose bodies come in the reverse order; key frames keep their poses."""
     root = xml_of(path)
+    for body in root.findall("worldbody//body"):
+        for joint in (*body.findall("joint"), *body.findall("freejoint")):
+            if not joint.get("name"):  # key frames find it by its name
+                joint.set("name", f"of_{body.get('name')}")
+    old = mujoco.MjModel.from_xml_string(ET.tostring(root, encoding="unicode"))
     for each in root.iter():
         bodies = [child for child in each if child.tag == "body"]
         for body in bodies:
@@ -38,7 +43,6 @@ def reversed_bodies(path: str | Path) -> str:
     frames = root.find("keyframe")
     if frames is not None:
         root.remove(frames)
-    old = mujoco.MjModel.from_xml_path(str(path))
     spec = mujoco.MjSpec.from_string(ET.tostring(root, encoding="unicode"))
     new = spec.compile()
     for k in range(old.nkey):

@@ -1,9 +1,10 @@
 """The closed loop: MuJoCo steps the model, the generated C computes the control."""
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
+import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
@@ -67,6 +68,7 @@ def run_loop(
     scenario: Scenario,
     progress: Progress | None = None,
     observer: Observer | None = None,
+    until: Callable[[mujoco.MjData], bool] | None = None,
 ) -> Recording:
     """Run a `ClosedLoop` for the scenario's time, and return all measurements, tick by tick.
 
@@ -76,6 +78,7 @@ def run_loop(
     Args:
         law, plant, scenario, observer: of the loop.
         progress: called about `PROGRESS_CALLS` times.
+        until: whether the run ends after a tick, of MuJoCo's data at its state; without an event.
 
     Raises:
         ProblemError, ShapeError, UnknownNameError, ControllerError: see `ClosedLoop`.
@@ -92,6 +95,8 @@ def run_loop(
             values = loop.inputs | {"u": loop.outputs["u"]}
             monitored = monitor(values) if monitor else {}
             recorder.add(row, monitored | loop.estimate)
+            if until is not None and until(plant.data):
+                break
             loop.advance()
         except SimulationError as error:
             if recorder.is_empty:

@@ -120,13 +120,28 @@ class Recording:
         """
         if not 0 <= first < self.ticks:
             raise ProblemError(f"first is {first}; expected a tick from 0 to {self.ticks - 1}")
+        return self._part(slice(first, None))
+
+    @checked
+    def before(self, end: int) -> "Recording":
+        """Return the ticks before `end`; without events where the run went on.
+
+        Raises:
+            ProblemError: there is no such tick, or none before it.
+        """
+        if not 0 < end <= self.ticks:
+            raise ProblemError(f"end is {end}; expected a number of ticks from 1 to {self.ticks}")
+        part = self._part(slice(None, end))
+        return part if end == self.ticks else replace(part, events=())
+
+    def _part(self, ticks: slice) -> "Recording":
         rows: dict[str, Any] = {
-            part.name: value[first:]
+            part.name: value[ticks]
             for part in fields(self)
             if isinstance(value := getattr(self, part.name), np.ndarray)
             and len(value) == self.ticks
         }
-        monitor = {name: value[first:] for name, value in self.monitor.items()}
+        monitor = {name: value[ticks] for name, value in self.monitor.items()}
         return replace(self, **rows, monitor=monitor)
 
     def to_dataframe(self) -> Any:

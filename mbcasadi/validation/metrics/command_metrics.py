@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from mbcasadi.validation.closed_loop import Recording
 from mbcasadi.validation.metrics.metric import Metric, named
-from mbcasadi.validation.metrics.plant_metrics import Poses, driven_bases
+from mbcasadi.validation.metrics.standing import Poses, driven_bases
 
 Array = NDArray[np.float64]
 

@@ -12,6 +12,7 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
+from mbcasadi.plant.static_gaps import static_gap
 from mbcasadi.short_text import summarised
 from mbcasadi.system import System
 from mbcasadi.validation.closed_loop import Recording
@@ -115,6 +116,8 @@ def closure_metrics(
     share = gap / unit_scale(model, "m")
     rows = recording.residual.max()
     yield from named({"closure.plant": gap, "closure.share": share, "closure.rows": rows})
+    static = static_gap(model, recording.q[0]) / unit_scale(model, "m")
+    yield from named({"closure.static_share": static})
     if comparison is None:
         return
     force, a = comparison.force_error, comparison.acceleration_error

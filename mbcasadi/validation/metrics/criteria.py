@@ -15,6 +15,10 @@ OUTER_UNSOLVED = "outer.safe_output"
 # A force on the edge of its pyramid is on the cone, up to the rounding of the QP.
 ON_THE_CONE = 1e-6
 
+CLOSURE = "closure.share"
+LOADS = 4.0
+"""Load of a leg in motion, of that at rest: all of the weight of two, twice as much in a step."""
+
 #: Criteria of a run that names none. One on loops, contacts, moving or constant targets, stops or
 #: a base that stands applies where the run has some, those on targets not below an outer law. One
 #: that applies and cannot be evaluated (NaN) fails. A run to which none applies but those of
@@ -24,7 +28,7 @@ DEFAULTS: dict[str, float] = {
     "status.safe_output": 0.0,
     "tracking.rms_share": 0.05,
     "tracking.hold_share": 0.1,
-    "closure.share": 1e-3,
+    CLOSURE: 1e-3,
     "contact.slip_share": 0.05,
     "cone.controller": -ON_THE_CONE,
     HEIGHT: 0.6,
@@ -39,7 +43,7 @@ DEFAULTS: dict[str, float] = {
 OF_TARGETS = ("tracking.rms_share", "tracking.hold_share")
 """Defaults that do not apply below an outer law, which chooses the targets anew in each plan."""
 
-SAY_NOTHING = ("torque.excess", "status.safe_output", "closure.share")
+SAY_NOTHING = ("torque.excess", "status.safe_output", CLOSURE)
 """Defaults that say nothing of where the plant moves: a control of zero fulfils them."""
 
 
@@ -161,7 +165,11 @@ def missed_defaults(metrics: Sequence[Metric], criteria: Criteria) -> tuple[Verd
 def _applied_defaults(values: Mapping[str, float]) -> dict[str, float]:
     left_out = OF_TARGETS if OUTER_UNSOLVED in values else ()
     applied = values.keys() - {*left_out}
-    return {name: limit for name, limit in DEFAULTS.items() if name in applied}
+    limits = {name: limit for name, limit in DEFAULTS.items() if name in applied}
+    if CLOSURE in limits:  # loops may be as soft as their model has them
+        soft = LOADS * values.get("closure.static_share", 0.0)
+        limits[CLOSURE] = max(limits[CLOSURE], soft)
+    return limits
 
 
 def _verdicts(values: Mapping[str, float], limits: Mapping[str, float]) -> Iterator[Verdict]:

@@ -55,6 +55,9 @@ METRICS: dict[str, MetricKind] = {
     "tracking.hold_share": MetricKind("final error of constant targets, of their scale", "share"),
     "closure.plant": MetricKind("gap of the loops in MuJoCo", "length"),
     "closure.share": MetricKind("gap of the loops in MuJoCo, of the model's extent", "share"),
+    "closure.static_share": MetricKind(
+        "gap of the loops under weight alone at the start, of the model's extent", "share"
+    ),
     "closure.rows": MetricKind("worst equality residual in MuJoCo", unit="m or rad"),
     "closure.model": MetricKind("residual of our constraint equations", unit="m or rad"),
     "agreement.force_median": MetricKind("constraint force against MuJoCo, median difference"),

@@ -40,18 +40,18 @@ class Experiment:
 
 
 def experiments(run: FinishedRun) -> Iterator[Experiment]:
-    """Yield the run without each thing that it has and that may spoil it."""
+    """Yield the run without each thing that it has and that may spoil it, the usual ones first."""
     scenario = run.scenario
     yield from _true_rates(run)
-    yield from _nominal_plants(run)
-    if scenario.delay:
-        ticks = f"{scenario.delay} tick{'s' * (scenario.delay > 1)}"
-        yield Experiment(f"the delay of {ticks}", scenario=replace(scenario, delay=0))
     if scenario.disturbance is not None:
         bodies = ", ".join(dict.fromkeys(repr(push.body) for push in scenario.pushes))
         pushes = f"the push{'es' * (len(scenario.pushes) > 1)} on {bodies}"
         undisturbed = replace(scenario, disturbance=None)
         yield Experiment(pushes if bodies else "the disturbance", scenario=undisturbed)
+    if scenario.delay:
+        ticks = f"{scenario.delay} tick{'s' * (scenario.delay > 1)}"
+        yield Experiment(f"the delay of {ticks}", scenario=replace(scenario, delay=0))
+    yield from _nominal_plants(run)
     yield from _without_friction_loss(run)
     yield from _without_limits(run)
     yield from _rigid_constraints(run)

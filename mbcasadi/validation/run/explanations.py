@@ -1,37 +1,36 @@
-"""Why a run failed: how much of each failure goes away without one thing at a time; gains."""
+"""Why a run failed: how much of each failure goes away without one thing at a time; gains.
+
+Of a robot that falls only the time before it is explained: what fails later follows from the fall.
+"""
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 
 import numpy as np
 
 from mbcasadi.control import InverseDynamicsQP, propose_gains
 from mbcasadi.control.inverse_dynamics.proposed_gains import task_loop
 from mbcasadi.control.margins.loop_margins import loop_margins
-from mbcasadi.errors import MbcasadiError
 from mbcasadi.progress import Progress
-from mbcasadi.validation.closed_loop import Recording, run_loop
-from mbcasadi.validation.metrics import (
-    Criteria,
-    Metric,
-    TrackingStatistics,
-    Verdict,
-    base_name,
-    run_statistics,
-)
+from mbcasadi.validation.metrics import Criteria, TrackingStatistics, Verdict, base_name
 from mbcasadi.validation.metrics.text import limit_text, metric_text, tick_count, value_text
 from mbcasadi.validation.run.conditions import FinishedRun
-from mbcasadi.validation.run.experiments import Experiment, experiments
+from mbcasadi.validation.run.repetitions import (
+    MOST_RUNS,
+    Fall,
+    Repetitions,
+    fall_of,
+    own_values,
+    repeat,
+    values_after_start,
+)
 
-EXPLAINED = ("tracking", "closure", "cone", "contact", "status", "torque", "limits", "finished")
+EXPLAINED = (
+    *("tracking", "closure", "cone", "contact", "status", "torque", "limits", "plant"),
+    "finished",
+)
 """Groups of metrics that depend on the motion; times of the C do not."""
-
-START = 0.25
-"""Share of the run after which its start is over."""
-
-SETTLED = ("tracking.", "prediction.", "contact.force")
-"""Metrics that `Criteria.settle` applies to."""
 
 SMALL = 0.05
 """Share of a failure below which a cause is not one."""
@@ -69,11 +68,28 @@ class Failure:
     Attributes:
         verdict: of the criterion.
         component: of the tasks, that has the value; "" for other metrics.
-        causes: the largest share first.
+        causes: the largest share first; none where it holds up to a fall.
+        before: value of the metric up to a fall; NaN where no robot falls.
     """
 
     verdict: Verdict
     component: str
+    causes: tuple[Cause, ...]
+    before: float = math.nan
+
+
+@dataclass(frozen=True)
+class FallCauses:
+    """That a robot falls, and what it is due to.
+
+    Attributes:
+        time: s, at which it has fallen.
+        end: s, at which repetitions end.
+        causes: with the times at which it has fallen without them, s, or `end`.
+    """
+
+    time: float
+    end: float
     causes: tuple[Cause, ...]
 
 
@@ -84,15 +100,25 @@ class Diagnosis:
     Attributes:
         failures: each criterion that failed.
         advice: on gains, in sentences.
+        fall: of a robot that stood; None where none falls.
+        not_repeated: causes that were not looked at, as the others took long.
     """
 
     failures: tuple[Failure, ...]
     advice: tuple[str, ...]
+    fall: FallCauses | None = None
+    not_repeated: tuple[str, ...] = ()
 
     @property
     def sentences(self) -> list[str]:
         """A sentence for each failure, for each of its causes, and for the gains."""
-        lines = [line for failure in self.failures for line in _failure_lines(failure)]
+        lines = [] if self.fall is None else list(_fall_lines(self.fall))
+        lines += [line for failure in self.failures for line in _failure_lines(failure, self.fall)]
+        if self.not_repeated:
+            lines.append(
+                f"not repeated without {', '.join(self.not_repeated)}: the repetitions before have "
+                f"as many ticks as {MOST_RUNS} runs"
+            )
         return [*lines, *self.advice]
 
     def to_dict(self) -> dict[str, object]:
@@ -116,21 +142,50 @@ def diagnose(
         progress: called with what is being done.
     """
     failed = [v for v in verdicts if v.passed is False]
-    explained = [
-        v for v in failed if v.metric.split(".")[0] in EXPLAINED and not math.isnan(v.value)
-    ]
-    again: dict[str, dict[str, float]] = {}
+    fall = fall_of(run, criteria)
+    own = own_values(run, criteria, verdicts, fall)
+    explained = {
+        v.metric
+        for v in failed
+        if v.metric.split(".")[0] in EXPLAINED and _fails(v, own.get(v.metric, math.nan))
+    }
+    again = Repetitions()
     with run.outer_record_kept():
-        for each in experiments(run) if explained else ():
-            progress(f"repeating the run without {each.cause}", 0.87)
-            again[each.cause] = _repeated(each, run, criteria)
+        if explained or fall is not None:
+            again = repeat(run, criteria, fall, progress)
+    values = dict(again.values)
     if explained:
-        again[START_CAUSE] = _later(run, criteria)
+        values[START_CAUSE] = values_after_start(run, criteria, fall)
     failures = tuple(
-        Failure(v, _component(v, tracking), _causes(v, run, again if v in explained else {}))
+        Failure(
+            v,
+            _component(v, tracking),
+            _causes(v, own, values) if v.metric in explained else (),
+            math.nan if fall is None else own.get(v.metric, math.nan),
+        )
         for v in failed
     )
-    return Diagnosis(failures, tuple(_advice(run, failures)))
+    return Diagnosis(
+        failures,
+        tuple(_advice(run, failures)),
+        None if fall is None else _fall_causes(fall, again, run.law.controller.period),
+        again.left_out,
+    )
+
+
+def _fails(verdict: Verdict, value: float) -> bool:
+    """Return whether a value misses a criterion; NaN was not measured, and is not explained."""
+    return value < verdict.limit if verdict.at_least else value > verdict.limit
+
+
+def _fall_causes(fall: Fall, again: Repetitions, period: float) -> FallCauses:
+    """Return by how much longer a robot stands without each thing."""
+    causes = []
+    for name in again.values:
+        stood = again.stood.get(name, math.nan)
+        share = (stood - fall.tick) / max(1, fall.end - fall.tick)
+        causes.append(Cause(name, stood * period, share, stood >= fall.end))
+    return FallCauses(fall.tick * period, fall.end * period, _ranked(causes))
 
 
 def _advice(run: FinishedRun, failures: Sequence[Failure]) -> Iterator[str]:
@@ -180,49 +235,11 @@ def _number(value: float) -> str:
     return f"{value:.0f}" if value >= 1000 else f"{value:.3g}"
 
 
-def _repeated(each: Experiment, run: FinishedRun, criteria: Criteria) -> dict[str, float]:
-    """Return the metrics of a repetition, and as `finished` the share of time that it ran."""
-    try:
-        law, plant = each.law or run.law, (each.make_plant or run.plants.make)()
-        recording = run_loop(law, plant, each.scenario or run.scenario)
-        metrics = run_statistics(law.controller, recording, plant, criteria).metrics
-    except MbcasadiError:  # this plant cannot be run: nothing is known of this cause
-        return {}
-    return _values(metrics, recording, run)
-
-
-def _later(run: FinishedRun, criteria: Criteria) -> dict[str, float]:
-    """Return the metrics of the run itself after its start.
-
-    Those that know a settling time get it, as errors are related to those at the start of a run.
-    """
-    plant, recording = run.plants.make(), run.recording
-    settled = replace(criteria, settle=max(criteria.settle, START * run.scenario.duration))
-    parts = ((recording.later(int(START * recording.ticks)), criteria), (recording, settled))
-    later, of_run = (
-        {m.name: m for m in run_statistics(run.law.controller, part, plant, limits).metrics}
-        for part, limits in parts
-    )
-    chosen = later | {k: m for k, m in of_run.items() if k.startswith(SETTLED)}
-    return _values(list(chosen.values()), recording, run)
-
-
-def _values(metrics: Sequence[Metric], recording: Recording, run: FinishedRun) -> dict[str, float]:
-    values = {metric.name: metric.value for metric in metrics}
-    return values | {"finished": _share_run(recording, run)}
-
-
-def _share_run(recording: Recording, run: FinishedRun) -> float:
-    """Return the share of the duration that a run reached."""
-    ticks = run.scenario.duration / run.law.controller.period
-    return 1.0 if not recording.events else recording.ticks / max(1.0, ticks)
-
-
 def _causes(
-    verdict: Verdict, run: FinishedRun, again: dict[str, dict[str, float]]
+    verdict: Verdict, own: dict[str, float], again: dict[str, dict[str, float]]
 ) -> tuple[Cause, ...]:
     """Return the causes of one failure, the largest first."""
-    whole = _excess(verdict, _own_value(verdict, run))
+    whole = _excess(verdict, own[verdict.metric])
     causes = []
     for name, values in again.items():
         value = values.get(verdict.metric, math.nan)
@@ -230,12 +247,11 @@ def _causes(
         share = (whole - left) / whole if whole > 0 else math.nan
         passed = left <= _excess(verdict, verdict.limit) and not math.isnan(left)
         causes.append(Cause(name, value, share, passed))
+    return _ranked(causes)
+
+
+def _ranked(causes: Sequence[Cause]) -> tuple[Cause, ...]:
     return tuple(sorted(causes, key=lambda c: -c.share if math.isfinite(c.share) else math.inf))
-
-
-def _own_value(verdict: Verdict, run: FinishedRun) -> float:
-    ended = verdict.metric == "finished"
-    return _share_run(run.recording, run) if ended else verdict.value
 
 
 def _excess(verdict: Verdict, value: float) -> float:
@@ -255,25 +271,45 @@ def _component(verdict: Verdict, tracking: Sequence[TrackingStatistics]) -> str:
     return "" if of is None else next((r.name for r in tracking if of(r) == verdict.value), "")
 
 
-def _failure_lines(failure: Failure) -> Iterator[str]:
+def _fall_lines(fall: FallCauses) -> Iterator[str]:
+    yield f"the robot falls: at {fall.time:.3g} s it no longer stands"
+    for cause in fall.causes:
+        if cause.share >= SMALL:
+            longer = f"at {cause.value:.3g} s, when the repetition ends" if cause.passed else ""
+            still = f"it still stands {longer}" if longer else f"it falls at {cause.value:.3g} s"
+            yield f"  due to {cause.name}: without it {still}"
+    yield from _other_lines(fall.causes)
+
+
+def _failure_lines(failure: Failure, fall: FallCauses | None) -> Iterator[str]:
     verdict = failure.verdict
     name = metric_text(verdict.metric)
     where = f" ({failure.component})" if failure.component else ""
+    before = ""
+    if fall is not None and failure.causes:
+        before = f"; {value_text(verdict.metric, failure.before)} before the fall"
+    elif fall is not None and not math.isnan(failure.before):
+        before = ", which follows from the fall"
     if verdict.metric == "finished":
-        yield "the run ended early"
+        yield f"the run ended early{before}"
     else:
         value = value_text(verdict.metric, verdict.value)
-        yield f"{name}{where} is {value}, required {limit_text(verdict)}"
-    causes = [cause for cause in failure.causes if cause.share >= SMALL]
-    for cause in causes:
-        yield f"  due to {cause.name}: without it {_value(failure, cause)}"
-    others = [cause.name for cause in failure.causes if cause.share < SMALL]
+        yield f"{name}{where} is {value}, required {limit_text(verdict)}{before}"
+    for cause in failure.causes:
+        if cause.share >= SMALL:
+            yield f"  due to {cause.name}: without it {_value(failure, cause)}"
+    yield from _other_lines(failure.causes)
+
+
+def _other_lines(causes: Sequence[Cause]) -> Iterator[str]:
+    """Yield what a failure is not due to."""
+    others = [cause.name for cause in causes if cause.share < SMALL]
     if others:
         yield f"  not due to {', '.join(others)}"
-    unknown = [cause.name for cause in failure.causes if math.isnan(cause.share)]
+    unknown = [cause.name for cause in causes if math.isnan(cause.share)]
     if unknown:
         yield f"  could not be run or measured without {', '.join(unknown)}"
-    if failure.causes and not causes:
+    if causes and not any(cause.share >= SMALL for cause in causes):
         yield (
             "  nothing that was left out explains it alone: see the gains, whether the reference "
             "can be reached, and what the model lacks"

@@ -103,7 +103,9 @@ def facts_of(
     if len(stood) < len(found):
         contacts = tuple(each.name for each in stood)
     springs = springs_to_hold(system, found, q0) if found else HeldSprings()
-    walk = None
+    walk = balance = None
+    if stood and activity == "lift" and free is not None:
+        balance = balance_of(robot, system, q0, stood, tree.bodies[free.body].name)
     if activity in WALKS:
         walk = _walk(system, robot, plant.timestep, q0, found, springs, motion)
     return Proposal(
@@ -122,7 +124,7 @@ def facts_of(
         loads=loads,
         tools=tools,
         hold=None,
-        balance=balance_of(robot, system, q0, stood) if stood and activity == "lift" else None,
+        balance=balance,
         walk=walk,
         drive=drive_of(robot, system, q0, motion.speed) if activity == "drive" else None,
         driven=driven_joints(system),

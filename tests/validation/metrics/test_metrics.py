@@ -212,6 +212,20 @@ def test_a_run_with_criteria_of_its_own_says_which_defaults_it_would_fail():
     assert "tracking" in missed_notes(found, Criteria({"contact.slip_share": 0.2}))[0]
 
 
+def test_loops_may_open_by_the_load_of_motion_as_their_own_softness_has_it():
+    def verdict(share, static, criteria=None):
+        found = [Metric("closure.share", share), Metric("closure.static_share", static)]
+        rows = judge(found, criteria or Criteria(), finished=True)
+        return next(v for v in rows if v.metric == "closure.share")
+
+    assert verdict(2e-3, 1e-6).limit == 1e-3  # a stiff loop
+    assert not verdict(2e-3, 1e-6).passed
+    assert verdict(7e-3, 2e-3).limit == pytest.approx(8e-3)
+    assert verdict(7e-3, 2e-3).passed
+    assert not verdict(9e-3, 2e-3).passed
+    assert not verdict(2e-3, 1.0, Criteria({"closure.share": 1e-3})).passed  # as it was asked for
+
+
 def test_below_an_outer_law_its_plans_are_judged_and_not_the_targets_that_they_choose():
     found = [Metric("tracking.rms_share", 9.0, "", ""), Metric("plant.height", 0.9, "", "")]
     alone = {v.metric: v.passed for v in judge(found, Criteria(), finished=True)}

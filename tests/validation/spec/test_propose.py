@@ -9,6 +9,7 @@ import pytest
 import mbcasadi as mb
 from mbcasadi.errors import ProblemError
 from mbcasadi.plant import Plant
+from mbcasadi.system import contacts_of
 from mbcasadi.validation.spec import (
     MotionOptions,
     parse_spec,
@@ -331,6 +332,16 @@ def test_one_hand_of_a_robot_that_stands_moves_beside_its_base(tmp_path, monkeyp
     assert np.diff(masses) == pytest.approx(0.1 * 0.5, rel=1e-3)  # an arm of 0.3 and 0.2 kg
 
 
+def test_a_robot_whose_foot_is_a_line_does_not_stand_on_one(tmp_path):
+    text = mb.models.path("humanoid").read_text()
+    assert propose_spec(mb.models.path("humanoid"), task="lift")
+    short = tmp_path / "short.xml"  # legs of five joints stand on heel and toe
+    text = re.sub(r"<(joint|motor)[^>]*_ankle_roll[^>]*/>", "", text)
+    short.write_text(re.sub(r"<key .*?/>", "", text, flags=re.DOTALL))
+    with pytest.raises(ProblemError, match=r"'lift' of .*: while '.*foot.*' is up, .* no area"):
+        propose_spec(short, task="lift")
+
+
 def test_a_foot_leaves_the_ground_when_the_centre_of_mass_is_over_the_others():
     spec = tomllib.loads(propose_spec(mb.models.path("quadruped"), task="lift"))
     parse_spec(spec)
@@ -356,6 +367,45 @@ def test_a_foot_leaves_the_ground_when_the_centre_of_mass_is_over_the_others():
     assert np.linalg.norm(push["force"]) == pytest.approx(
         0.6 * 9.81 * plant.model.body_subtreemass[0], rel=0.01
     )
+
+
+def test_the_weight_goes_from_foot_to_foot_as_slowly_as_soles_are_narrow():
+    """The centre of pressure of the pendulum keeps within half of a sole's width."""
+    model = mb.models.path("humanoid")
+    spec = tomllib.loads(propose_spec(model, task="lift"))
+    plant = Plant(model)
+    plant.reset(np.array(spec["start"]["q"]))
+    steps = next(task for task in spec["task"] if task["type"] == "com")["reference"]["y"]
+    mass, feet = (
+        plant.data.subtree_com[1],
+        [t["frame"] for t in spec["task"] if "foot" in t.get("name", "")],
+    )
+    system = mb.read_mjcf(model)
+    contacts = contacts_of(system, ground="floor", q=np.array(spec["start"]["q"]))
+    points = np.array([np.array(each.gap(spec["start"]["q"])[1]).ravel() for each in contacts])
+    half = {foot: np.ptp(points[:, 1][sides(points, foot, plant)]) / 2 for foot in feet}
+    slowness = (mass[2] - points[:, 2].mean()) / 9.81
+
+    def beyond(takes):
+        """How far the centre of pressure is beyond a step of 1 m, where one takes so long."""
+        x = np.linspace(0, 1, 2001)
+        way = x**3 * (10 - 15 * x + 6 * x**2)
+        pressure = way - slowness * np.gradient(np.gradient(way, x), x) / takes**2
+        return pressure[5:-5].max() - 1
+
+    for step in steps:
+        room = 0.5 * min(half.values())
+        assert abs(step["by"]) * beyond(step["duration"]) < room
+        assert step["duration"] == 0.8 or abs(step["by"]) * beyond(step["duration"] - 0.2) > room
+    assert max(step["duration"] for step in steps) > 0.8
+    four = tomllib.loads(propose_spec(mb.models.path("quadruped"), task="lift"))
+    wide = next(task for task in four["task"] if task["type"] == "com")["reference"]["y"]
+    assert {step["duration"] for step in wide} == {0.8}
+
+
+def sides(points, foot, plant):
+    """Return which points are on the side of a foot."""
+    return np.sign(points[:, 1]) == np.sign(plant.data.body(foot).xpos[1])
 
 
 def test_arms_work_where_the_targets_of_their_servos_reach_and_carry_what_is_not_in_the_model(
