@@ -56,7 +56,7 @@ def generate(
 
 def _generate(functions: tuple[ca.Function, ...], prefix: str, *, by_hand: bool, real: Real) -> str:
     """Return the text anew."""
-    generator = ca.CodeGenerator(f"{prefix}_cg", {"with_header": False})
+    generator = ca.CodeGenerator(f"{prefix}_cg", {"with_header": False, "verbose": False})
     for function in functions:
         generator.add(function)
     text = str(generator.dump())

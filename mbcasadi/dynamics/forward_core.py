@@ -123,7 +123,7 @@ def _in_a_loop(
     s = {key: ca.SX.sym(key, x.sparsity()) for key, x in given.items()}
     scalars = rule | {"row_scale": s["row_scale"]}
     made = equations(s["M"], ca.SX(*s["r"].shape), s["r"], s["A"], s["c"], **scalars)
-    motion = ca.Function("motion", [*s.values()], [ca.densify(x) for x in made], {"cse": True})
+    motion = ca.Function("solve", [*s.values()], [ca.densify(x) for x in made], {"cse": True})
     return ConstrainedMotion(*constrained_motion(motion, [*given.values()], rule["rank_tol"]))
 
 

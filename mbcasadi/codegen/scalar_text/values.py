@@ -7,6 +7,9 @@ from functools import cached_property
 import casadi as ca
 import numpy as np
 
+NUMBER = "num"
+"""C type of a value: `const casadi_real`, a third of the text where each line has it."""
+
 FUNCTIONS = {
     "({})": (
         *(
