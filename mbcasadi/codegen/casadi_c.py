@@ -6,6 +6,7 @@ import casadi as ca
 
 from mbcasadi.codegen.cache.keys import text_key
 from mbcasadi.codegen.cache.store import folder, read, write
+from mbcasadi.codegen.equal_functions import with_equal_functions_once
 from mbcasadi.codegen.loops import with_loops
 from mbcasadi.codegen.precision import Real
 from mbcasadi.codegen.scalar_text.bodies import with_scalar_bodies
@@ -61,6 +62,7 @@ def _generate(functions: tuple[ca.Function, ...], prefix: str, *, by_hand: bool,
         generator.add(function)
     text = str(generator.dump())
     _refuse(text, functions)
+    text = with_equal_functions_once(text)
     if by_hand:
         text = with_loops(with_inlined_runtime(text), prefix)
         text = with_scalar_bodies(text, functions, prefix, real)
