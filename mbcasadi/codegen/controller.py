@@ -105,7 +105,8 @@ def _stage_members(law: CLaw) -> str:
 def _body(law: CLaw) -> str:
     solve = f"  flag = ({law.real})ldp_solve(p);\n  if (p->posed > 0) m->exit_flag = (int)flag;\n"
     if law.horizon is not None and law.preparation is not None:
-        solve = f"  p->data = {_data_of(law)};\n{solve}"
+        place = "  p->response = (double(*)[LQ_ALL])m->w; /* of CasADi's, which waits */\n"
+        solve = f"  p->data = {_data_of(law)};\n{place}{solve}"
     if law.has_daqp:
         solve = "  flag = daqp_solve(p, &m->daqp, &m->exit_flag);\n"
     solve += (
