@@ -41,6 +41,10 @@ MATRICES = re.compile(r"\b(?:w\d*|arg1|res1)\b")
 KEPT = 64
 """Bodies that are kept in memory, some 100 kB each for the largest."""
 
+OWN_ZEROS = re.compile(r"  static const casadi_real zeros\[(\d+)\] = \{0\};\n")
+NOTHING = "_nothing"
+"""End of the name of the zeros of all bodies."""
+
 TAKE = "_sines"
 """End of the name of the function that takes them."""
 LEAST_ANGLES = 3
@@ -73,6 +77,7 @@ def with_scalar_bodies(
     if first is None:
         return text
     bodies = FUNCTION.sub(rewritten, text[first.start() :])
+    bodies = _with_common_zeros(bodies, prefix)
     if f"{prefix}{CHOOSE}(" in bodies:
         bits = "long long" if real == "double" else "int"
         values = {"name": f"{prefix}{CHOOSE}", "bits": bits}
@@ -83,6 +88,16 @@ def with_scalar_bodies(
         bodies = _sines(f"{prefix}{TAKE}", real) + bodies
     bodies = f"typedef const casadi_real {NUMBER};\n\n{bodies}"
     return text[: first.start()] + bodies
+
+
+def _with_common_zeros(text: str, prefix: str) -> str:
+    """Return bodies that read zeros of one array where an input is not passed."""
+    sizes = [int(found[1]) for found in OWN_ZEROS.finditer(text)]
+    if not sizes:
+        return text
+    name = f"{prefix}{NOTHING}"
+    text = OWN_ZEROS.sub("", text).replace(" : zeros;", f" : {name};")
+    return f"static const casadi_real {name}[{max(sizes)}] = {{0}};\n\n{text}"
 
 
 _written: dict[str, str] = {}
