@@ -22,9 +22,7 @@ TYPES = """\
 #define casadi_int long long int
 #endif
 """
-PARAMETERS = (
-    "const casadi_real **arg, casadi_real **res, casadi_int *iw, casadi_real *w, int mem"
-)
+PARAMETERS = "const casadi_real **arg, casadi_real **res, casadi_int *iw, casadi_real *w, int mem"
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,11 @@ expressions, the kinematics of two laws for example, have the same text under ot
 import re
 
 FUNCTION = re.compile(
-    r"/\* (?P<signature>\w+:\(.*) \*/\nstatic int (?P<c>casadi_f\d+)(?P<body>\(.*\) \{\n(?:.*\n)*?\}\n)\n?"
+    r"/\* \w+:\(.* \*/\n"
+    r"static int (?P<c>casadi_f\d+)(?P<body>\(.*\) \{\n(?:.*\n)*?\}\n)\n?"
 )
+
+DEFINE = re.compile(r"#define (casadi_f\d+) .*\n")
 
 
 def with_equal_functions_once(text: str) -> str:
@@ -20,6 +23,11 @@ def with_equal_functions_once(text: str) -> str:
                 same[found["c"]] = name
         if not same:
             return text
-        text = FUNCTION.sub(lambda found: "" if found["c"] in same else found[0], text)
-        text = re.sub(r"#define (casadi_f\d+) .*\n", lambda f: "" if f[1] in same else f[0], text)
-        text = re.sub(r"\bcasadi_f\d+\b", lambda found: same.get(found[0], found[0]), text)
+        text = _replaced(text, same)
+
+
+def _replaced(text: str, same: dict[str, str]) -> str:
+    """Return the text without some functions, and with calls of others in place of theirs."""
+    text = FUNCTION.sub(lambda found: "" if found["c"] in same else found[0], text)
+    text = DEFINE.sub(lambda found: "" if found[1] in same else found[0], text)
+    return re.sub(r"\bcasadi_f\d+\b", lambda found: same.get(found[0], found[0]), text)

@@ -97,9 +97,7 @@ def forward_core(
     )
 
 
-def is_compact(
-    system: System, formulation: str, treatment: Treatment, *, weighted: bool
-) -> bool:
+def is_compact(system: System, formulation: str, treatment: Treatment, *, weighted: bool) -> bool:
     """Return whether the motion is a loop in exported C.
 
     Args:

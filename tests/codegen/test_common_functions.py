@@ -6,8 +6,8 @@ import pytest
 
 from mbcasadi.codegen.casadi_c import generate
 from mbcasadi.codegen.common_functions import CommonFunctions
-from mbcasadi.codegen.equal_functions import with_equal_functions_once
 from mbcasadi.codegen.compiled_function import compiled_function
+from mbcasadi.codegen.equal_functions import with_equal_functions_once
 
 
 def scalar(name, factor):
@@ -24,7 +24,6 @@ def matrices(name, *parts):
     for part in parts:
         y = part(y)
     return ca.Function(name, [x], [y])
-
 
 
 def test_equal_functions_of_different_objects_and_names_are_written_once():

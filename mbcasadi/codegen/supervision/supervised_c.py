@@ -13,8 +13,8 @@ from mbcasadi.codegen.emergency import keeps_last
 from mbcasadi.codegen.supervision.layout import (
     BUILD_BYTES,
     code_hash,
-    law_code,
     header_type,
+    law_code,
     log_fields,
     record_fields,
     record_type,

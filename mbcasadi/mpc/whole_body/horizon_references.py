@@ -119,11 +119,11 @@ class HorizonReferences(SampleReferences):
         outputs = [ca.densify(x) for x in outputs]
         first = ca.Function("now", [*inputs.values()], outputs, {"cse": True})
         given = {key: ca.MX.sym(key, x.shape) for key, x in inputs.items()}
-        of_now, along, z_next = first(*given.values())
+        of_now, along, z_after = first.call([*given.values()])
         count = self.ocp.horizon + 1
         sample = self._sample_fun(now).map(count)
         ref = ca.vec(sample(ca.repmat(of_now, 1, count), along))
-        return ca.Function(name, [*given.values()], [ref, z_next], [*given], ["ref", "z_next"])
+        return ca.Function(name, [*given.values()], [ref, z_after], [*given], ["ref", "z_next"])
 
     def _now(self, inputs: Mapping[str, ca.SX]) -> tuple[Now, ca.SX, ca.SX]:
         """Return what all samples depend on, number and times of each (4, N + 1), and z_next.
@@ -210,4 +210,3 @@ class HorizonReferences(SampleReferences):
         """Return the heights (nc,) of the ground on which feet land by the command, m."""
         over_plane: ca.SX = inputs["command"][3 : 3 + len(self.contacts)]
         return ca.SX(ca.DM(self.stance[0][2])) + over_plane
-
