@@ -32,8 +32,8 @@ class Platform:
         library, program: suffixes of file names.
         compilers: names to look for, in this order.
         advice: how a compiler is installed.
-        shared: flags that make a shared library. On Windows a symbol that is exported by name would
-            hide all others.
+        shared: flags that make a shared library, on Linux without a table of inner names. On
+            Windows a symbol that is exported by name would hide all others.
         mathematics: flags that link the functions of `<math.h>`.
         native: what `-march=native` needs beside it.
         renderers: values of MUJOCO_GL that draw without a window, in this order.
@@ -59,7 +59,7 @@ LINUX = Platform(
     program="",
     compilers=UNIX_COMPILERS,
     advice="Debian: apt-get install gcc",
-    shared=("-shared", "-fPIC"),
+    shared=("-shared", "-fPIC", "-s"),
     mathematics=("-lm",),
     native=(),
     renderers=("egl", "osmesa"),

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.codegen.casadi_c import generate
+from mbcasadi.codegen.common_functions import CommonFunctions, declarations
 from mbcasadi.codegen.constant_rows import ConstantRows
 from mbcasadi.codegen.names import parameter
 from mbcasadi.codegen.precision import Real
@@ -103,6 +104,8 @@ class CLaw:
             `description.Emergency`.
         held_first: row of z at which its memory begins.
         sensors: what the input `y` is read from.
+        common: the text that has its Functions beside those of other laws, in a file of its own;
+            None where they are in its file.
         statuses, safe_statuses: texts of the output `status`, and those with which u is the safe
             output; none for a bare Function.
     """
@@ -134,6 +137,7 @@ class CLaw:
     safe_statuses: tuple[int, ...] = ()
     real: Real = "double"
     sensors: tuple[PlantSensor, ...] = ()
+    common: CommonFunctions | None = None
 
     @property
     def has_daqp(self) -> bool:
@@ -153,8 +157,20 @@ class CLaw:
 
     @cached_property
     def text(self) -> str:
-        """The C of CasADi."""
+        """The C of CasADi in which its Functions are."""
+        if self.common is not None:
+            return self.common.text
         return generate(self.generated, self.name, real=self.real)
+
+    @property
+    def own_text(self) -> str:
+        """What its file has of that C: all, or declarations."""
+        return self.text if self.common is None else declarations(self.generated)
+
+    @cached_property
+    def other_text(self) -> str:
+        """What its ticks execute of the C in another file."""
+        return "" if self.common is None else self.common.reached(self.generated)
 
     @property
     def nu(self) -> int:

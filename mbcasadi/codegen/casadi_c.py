@@ -6,6 +6,7 @@ import casadi as ca
 
 from mbcasadi.codegen.cache.keys import text_key
 from mbcasadi.codegen.cache.store import folder, read, write
+from mbcasadi.codegen.equal_functions import with_equal_functions_once
 from mbcasadi.codegen.loops import with_loops
 from mbcasadi.codegen.precision import Real
 from mbcasadi.codegen.scalar_text.bodies import with_scalar_bodies
@@ -56,11 +57,12 @@ def generate(
 
 def _generate(functions: tuple[ca.Function, ...], prefix: str, *, by_hand: bool, real: Real) -> str:
     """Return the text anew."""
-    generator = ca.CodeGenerator(f"{prefix}_cg", {"with_header": False})
+    generator = ca.CodeGenerator(f"{prefix}_cg", {"with_header": False, "verbose": False})
     for function in functions:
         generator.add(function)
     text = str(generator.dump())
     _refuse(text, functions)
+    text = with_equal_functions_once(text)
     if by_hand:
         text = with_loops(with_inlined_runtime(text), prefix)
         text = with_scalar_bodies(text, functions, prefix, real)

@@ -7,6 +7,7 @@ problems of one size, with Functions between them.
 from itertools import accumulate
 
 from mbcasadi.codegen.c_interface import CLaw, Port, find_port, law_template, parameters
+from mbcasadi.codegen.common_functions import CommonFunctions
 from mbcasadi.codegen.cone_c import rest_values
 from mbcasadi.codegen.emergency import emergency_c, initial_last, keeps_last, last_member
 from mbcasadi.codegen.sizes import LEAST_UNKNOWNS, most_passed, work_sizes
@@ -38,12 +39,21 @@ VISIBLE = """\
 
 def controller_c(law: CLaw) -> str:
     """Return `<name>.c`: CasADi's C, the solver's setting, and the functions of the header."""
-    includes = "".join(f"#include <{h}.h>\n" for h in ("float", "limits", "math", "string"))
-    head = f'#include "{law.name}.h"\n\n{includes}\n{STRICT_ARITHMETIC}\n'
+    head = f'#include "{law.name}.h"\n\n{includes()}\n{STRICT_ARITHMETIC}\n'
     glue = law_template(law, "controller.c.in", _controller_values(law))
     solver = least_distance_c(law) if law.staged else ""
-    internal = HIDDEN + law.text + VISIBLE
+    internal = HIDDEN + law.own_text + VISIBLE
     return head + internal + "\n" + solver + glue.rstrip() + "\n"
+
+
+def includes() -> str:
+    """Return the C that includes what CasADi's C and the laws need."""
+    return "".join(f"#include <{h}.h>\n" for h in ("float", "limits", "math", "string"))
+
+
+def common_c(common: CommonFunctions) -> str:
+    """Return the C of Functions that several laws share."""
+    return f"{includes()}\n{STRICT_ARITHMETIC}\n{HIDDEN}{common.text}{VISIBLE}"
 
 
 def _controller_values(law: CLaw) -> dict[str, str | int]:
@@ -95,7 +105,8 @@ def _stage_members(law: CLaw) -> str:
 def _body(law: CLaw) -> str:
     solve = f"  flag = ({law.real})ldp_solve(p);\n  if (p->posed > 0) m->exit_flag = (int)flag;\n"
     if law.horizon is not None and law.preparation is not None:
-        solve = f"  p->data = {_data_of(law)};\n{solve}"
+        place = "  p->response = (double(*)[LQ_ALL])m->w; /* of CasADi's, which waits */\n"
+        solve = f"  p->data = {_data_of(law)};\n{place}{solve}"
     if law.has_daqp:
         solve = "  flag = daqp_solve(p, &m->daqp, &m->exit_flag);\n"
     solve += (

@@ -155,6 +155,7 @@ def manifest(law: CLaw, daqp: DaqpOrigin, hashed: Mapping[str, bytes]) -> Manife
         hashed: contents of the other files, by name.
     """
     functions = law.of_a_tick
+    text = hashed[f"{law.name}.c"].decode() + law.other_text
     versions = {"mbcasadi": package_version(), "casadi": ca.CasadiMeta.version()}
     if law.has_daqp:
         versions["daqp"] = DAQP_VERSION
@@ -179,12 +180,12 @@ def manifest(law: CLaw, daqp: DaqpOrigin, hashed: Mapping[str, bytes]) -> Manife
         "sensors": sensor_entries(law),
         "real": law.real,
         "memory_bytes": 8 * memory_doubles(law),
-        "stack_bytes": stack_bytes(hashed[f"{law.name}.c"].decode()),
+        "stack_bytes": stack_bytes(text),
         "prepared_from": [p.name for p in law.prepared_from],
         "operations": {f.name().removeprefix(f"{law.name}_"): operations(f) for f in functions},
         "tick_operations": _tick_operations(law),
         "largest_function": max(largest_body(f) for f in functions),
-        "equal_parts": _equal_parts(hashed[f"{law.name}.c"].decode()),
+        "equal_parts": _equal_parts(text),
         "flags": list(recommended_flags(law)),
         "solver": _solver_entry(law, daqp) if law.staged else None,
         "notes": dict(law.notes),

@@ -7,7 +7,7 @@ runs to its end, every second pass is made.
 
 from mbcasadi.codegen.c_interface import CLaw
 from mbcasadi.codegen.cone_c import cone_doubles, plane_rows
-from mbcasadi.codegen.stagewise_c import RECURSIONS, stagewise_doubles
+from mbcasadi.codegen.stagewise_c import RECURSIONS, response_doubles, stagewise_doubles
 from mbcasadi.codegen.work_memory import work_size
 
 CONE_ITERATIONS = 10  # times as many where there are quadratic cones
@@ -102,13 +102,17 @@ def _daqp_doubles(n: int, m: int) -> int:
 
 
 def work_sizes(law: CLaw) -> dict[str, int]:
-    """Return the lengths of CasADi's work arrays, enough for each Function of the law."""
+    """Return the lengths of CasADi's work arrays, enough for each Function of the law.
+
+    The solver of a horizon has its responses there, between two Functions.
+    """
     functions = law.of_a_tick
+    between = 0 if law.horizon is None else response_doubles(law.horizon)
     return {
         "sz_arg": max(int(f.sz_arg()) for f in functions),
         "sz_res": max(max(int(f.sz_res()) for f in functions), 5),
         "sz_iw": max(int(f.sz_iw()) for f in functions),
-        "sz_w": max(1, *(work_size(law.text, f.name()) for f in functions)),
+        "sz_w": max(1, between, *(work_size(law.text, f.name()) for f in functions)),
     }
 
 

@@ -136,15 +136,20 @@ def _integers(kind: str, name: str, values: Iterable[int]) -> str:
     return f"static const {kind} {name}[{len(numbers)}] = {{{comma_list(numbers)}}};\n"
 
 
+def response_doubles(problem: StagewiseQP) -> int:
+    """Return the size of the responses of rows, which are used while the problem is solved."""
+    return _rank(problem) * (problem.horizon * problem.ny + problem.nx)
+
+
 def stagewise_doubles(problem: StagewiseQP, carry: int) -> int:
     """Return the size of `struct ldp`, with space for alignment."""
     nx, nz, na, nb, nu = problem.nx, problem.nz, problem.na, problem.nb, problem.nu
-    nf, ny, everything = problem.nf, problem.ny, problem.horizon * problem.ny + problem.nx
+    nf, ny = problem.nf, problem.ny
     lz, lx, la, lb = (-(-size // 8) * 8 for size in (nz, nx, na, nb))
     m, rows, spare = problem.m + 1, max(problem.inside.count, problem.at_end.count), 8
     interval = nf * lz + nu * lz + nx * lx + 3 * spare + lx + nu + 3 * ny
     shared = nx * lx + (nz + nf + rows) * lz + nb * (lx + la + lb) + 7 * spare
     vectors = 4 * nx + problem.n + max(1, carry) + 11 * m
     rank = _rank(problem)
-    responses = rank * (everything + rank + 1) + 16 * (nz + nx + max(nx, nf))
+    responses = rank * (rank + 1) + 16 * (nz + nx + max(nx, nf)) + 1
     return problem.horizon * interval + shared + vectors + responses + 8

@@ -83,12 +83,15 @@ def with_small_work(text: str, functions: Sequence[ca.Function]) -> str:
     exported = {found["function"]: found["name"] for found in EXPORTED.finditer(text)}
     columns = {name: max(int(m), int(n or 0)) for name, m, n in PATTERN.findall(text)}
     before = {key: work_size(text, name) for key, name in exported.items()}
-    most = dict[str, int]()
+    most, known = dict[str, int](), dict[str, list[ca.Function]]()
     inner = [f for function in functions for f in function.find_functions()]
     for each in (*functions, *inner):  # some have one name and different inputs
         signature = str(each).removesuffix(f" {each.class_name()}")
         most[signature] = max(most.get(signature, 0), int(each.sz_w()))
+        known.setdefault(signature, []).append(each)
+    functions_of = dict[str, list[ca.Function]]()
     for found in NAMED.finditer(text):
+        functions_of[found["function"]] = known.get(found["signature"], [])
         if found["signature"] in most and found["function"] not in before:
             before[found["function"]] = most[found["signature"]]
     after, changed = dict[str, int](), dict[str, str]()
@@ -102,6 +105,7 @@ def with_small_work(text: str, functions: Sequence[ca.Function]) -> str:
         shared += [after[callee] for callee in body.callees]
         after[name] = max(shared, default=0)
         if body.first is not None:
+            size = min(size, _end(body, functions_of.get(name, []), size))
             forwards = exported.get(name, "").endswith(ALWAYS_GIVEN)
             changed[name], after[name] = _moved(body, size, after[name], forwards=forwards)
     text = FUNCTION.sub(lambda found: f"{found['head']}{changed[found['name']]}}}\n", text)
@@ -109,6 +113,35 @@ def with_small_work(text: str, functions: Sequence[ca.Function]) -> str:
         for pattern in (SIZE, BYTES):
             text = re.sub(pattern.format(name=name), rf"\g<head>{after[key]}", text, count=1)
     return text
+
+
+def _end(body: _Body, functions: Sequence[ca.Function], otherwise: int) -> int:
+    """Return where the last vector of a Function ends; CasADi tells more where it keeps no copy.
+
+    Args:
+        body: of the Function.
+        functions: those that it may be.
+        otherwise: what holds where it is not known.
+    """
+    last = max(body.vectors, key=body.vectors.__getitem__)
+    sizes = [_size(function, int(last[1:])) for function in functions]
+    return body.vectors[last] + max(sizes) if sizes and all(sizes) else otherwise
+
+
+@lru_cache(maxsize=256)
+def _size(function: ca.Function, place: int) -> int:
+    """Return the size of a result of a Function of matrices, by its number; 0 where it has none."""
+    size = 0
+    for k in range(function.n_instructions() if function.is_a("MXFunction") else 0):
+        written = function.instruction_output(k)
+        if function.instruction_id(k) == ca.OP_OUTPUT or place not in written:
+            continue
+        result, i = function.instruction_MX(k), written.index(place)
+        if result.is_call():
+            size = max(size, int(result.which_function().nnz_out(i)))
+        else:
+            size = max(size, int((result.get_output(i) if len(written) > 1 else result).nnz()))
+    return size
 
 
 def _moved(body: _Body, end: int, first: int, *, forwards: bool) -> tuple[str, int]:

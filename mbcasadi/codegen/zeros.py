@@ -9,9 +9,12 @@ from math import prod
 
 import casadi as ca
 
-GIVEN = "prepared"
-STAGES = ("_build", "_finish")
-"""Input of these stages that is never null; a Function alone has callers of its own."""
+SOLUTION = ("carry", "passed", "x", "lam_a", "active", "flag")
+GIVEN = {"_build": ("prepared",), "_finish": ("prepared", *SOLUTION)}
+"""Ends of the names of stages, and their inputs that are never null: they are in the memory.
+
+A Function alone has callers of its own.
+"""
 
 FUNCTION = re.compile(
     r"/\* (?P<name>\w+):\((?P<inputs>.*?)\)->.*\n"
@@ -31,7 +34,7 @@ ZEROS = re.compile(r"(static const casadi_real casadi_zeros\[)\d+(\])")
 
 def with_few_zeros(text: str, functions: tuple[ca.Function, ...]) -> str:
     """Return CasADi's C with zeros for those inputs that may be null."""
-    stages = {f.name() for f in functions if f.name().endswith(STAGES) and GIVEN in f.name_in()}
+    stages = {f.name(): _never_null(f) for f in functions if _never_null(f)}
     if len(functions) == 1 or not stages or not ZEROS.search(text):
         return text
     given = _given_by_callers(text)
@@ -41,7 +44,7 @@ def with_few_zeros(text: str, functions: tuple[ca.Function, ...]) -> str:
         body = found[0]
         for i, part in enumerate(INPUT.finditer(found["inputs"])):
             null = f"arg[{i}] ? arg[{i}] : casadi_zeros"
-            if (found["name"] in stages and part["name"] == GIVEN) or (found["c"], i) in given:
+            if part["name"] in stages.get(found["name"], ()) or (found["c"], i) in given:
                 body = body.replace(null, f"arg[{i}]")
             elif null in body:
                 needed.append(_entries(part["size"] or "1"))
@@ -49,6 +52,12 @@ def with_few_zeros(text: str, functions: tuple[ca.Function, ...]) -> str:
 
     text = FUNCTION.sub(known, text)
     return ZEROS.sub(rf"\g<1>{max(needed)}\2", text)
+
+
+def _never_null(stage: ca.Function) -> set[str]:
+    """Return the inputs of a stage that are never null; those of other Functions may be."""
+    names = next((own for end, own in GIVEN.items() if stage.name().endswith(end)), ())
+    return set(names) & set(stage.name_in())
 
 
 def _given_by_callers(text: str) -> set[tuple[str, int]]:

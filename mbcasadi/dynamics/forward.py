@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from mbcasadi.argument_kinds import checked
 from mbcasadi.dynamics.derivatives import OUTPUTS, implicit_jacobian, motion_and_jacobian
 from mbcasadi.dynamics.formulations import DEFAULT, FormulationOptions, equations_of
-from mbcasadi.dynamics.forward_core import dynamics_inputs, forward_core, kind_of_core
+from mbcasadi.dynamics.forward_core import dynamics_inputs, forward_core, is_compact, kind_of_core
 from mbcasadi.dynamics.terms import TREATMENT, Treatment, state_symbols
 from mbcasadi.formulation.metric import metric_root
 from mbcasadi.system import System
@@ -65,10 +65,14 @@ def forward_dynamics(
     kind = kind_of_core(
         system, formulation, equations, treatment.pivot, weighted=metric is not None
     )
+    compact = is_compact(system, formulation, treatment, weighted=metric is not None)
+    kind = ca.MX if compact else kind
     root = None if metric is None else metric_root(metric)
 
     def make() -> ca.Function:
-        return forward_core(system, equations, treatment, root, kind, derivatives=derivatives)
+        return forward_core(
+            system, equations, treatment, root, kind, derivatives=derivatives, compact=compact
+        )
 
     key = f"forward_dynamics {formulation} {options!r} {treatment.key} {derivatives}"
     core = system.cached_function(key, make) if metric is None else make()

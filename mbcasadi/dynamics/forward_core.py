@@ -17,6 +17,8 @@ from mbcasadi.dynamics.terms import (
 from mbcasadi.formulation import ConstrainedMotion, Equations
 from mbcasadi.formulation.limbwise import limbwise_operations
 from mbcasadi.linalg import DropRule, MatrixRoot, Sym, kind_for, tree_cholesky, tree_solve
+from mbcasadi.linalg.loops import MOST_ROWS
+from mbcasadi.linalg.response_loops import constrained_motion
 from mbcasadi.system import System
 
 
@@ -53,6 +55,7 @@ def forward_core(
     kind: type[ca.MX],
     *,
     derivatives: bool = True,
+    compact: bool = False,
 ) -> ca.Function:
     """Return the forward dynamics as one Function with its own Jacobian.
 
@@ -63,6 +66,7 @@ def forward_core(
         root: of the metric of the equations, or None.
         kind: of its expressions.
         derivatives: whether it has the Jacobian.
+        compact: whether the motion is a loop in exported C, as `is_compact` allows.
     """
     name = "forward_dynamics_core"
     state = state_symbols(system, kind)
@@ -71,7 +75,11 @@ def forward_core(
     row_scale = row_scale_of(system, state.inputs, treatment, root)
     rows = reduced_rows(system, state, terms, row_scale)
     terms = terms._replace(A=rows.A, c=rows.c)
-    motion = _solve_motion(terms, inputs["f"], equations, treatment.rule(rows.row_scale))
+    rule = treatment.rule(rows.row_scale)
+    if compact:
+        motion = _in_a_loop(terms, inputs["f"], equations, rule)
+    else:
+        motion = _solve_motion(terms, inputs["f"], equations, rule)
     motion = motion._replace(lam=rows.all_multipliers(motion.lam))
     options: dict[str, bool | int | ca.Function] = {"cse": True}
     if derivatives:
@@ -87,6 +95,34 @@ def forward_core(
     return ca.Function(
         name, list(inputs.values()), list(motion), list(inputs), list(OUTPUTS), options
     )
+
+
+def is_compact(system: System, formulation: str, treatment: Treatment, *, weighted: bool) -> bool:
+    """Return whether the motion is a loop in exported C.
+
+    Args:
+        system: the mechanism.
+        formulation: its name.
+        treatment: asks for it.
+        weighted: the equations are in a metric.
+    """
+    plain = formulation == "limbwise" and not (weighted or system.semidefinite)
+    return plain and treatment.compact and 0 < system.nc <= MOST_ROWS
+
+
+def _in_a_loop(
+    terms: Terms[ca.MX], f: ca.MX, equations: Equations, rule: DropRule
+) -> ConstrainedMotion[ca.MX]:
+    """Return the motion that is a loop in exported C; scalars make it in Python."""
+    columns = {"r": f - terms.h, "c": terms.c}
+    columns["row_scale"] = ca.MX.ones(terms.c.shape) * rule["row_scale"]
+    r, c, row_scale = (ca.densify(x) for x in columns.values())
+    given = {"M": terms.M, "r": r, "A": terms.A, "c": c, "row_scale": row_scale}
+    s = {key: ca.SX.sym(key, x.sparsity()) for key, x in given.items()}
+    scalars = rule | {"row_scale": s["row_scale"]}
+    made = equations(s["M"], ca.SX(*s["r"].shape), s["r"], s["A"], s["c"], **scalars)
+    motion = ca.Function("solve", [*s.values()], [ca.densify(x) for x in made], {"cse": True})
+    return ConstrainedMotion(*constrained_motion(motion, [*given.values()], rule["rank_tol"]))
 
 
 def _solve_motion(

@@ -3,6 +3,8 @@
 Columns of matrices that loops run along are padded with zeros to whole vectors of processors.
 """
 
+from collections.abc import Sequence
+
 import casadi as ca
 
 from mbcasadi.description.tolerance import tolerance
@@ -70,11 +72,40 @@ def constrained_response_fun(made: ca.Function, rank_tol: float) -> ca.Function:
         body,
         sizes=(n, m, wide, high, padded(n + m), int(made.nnz_out("N_left") > 0)),
         tables=[table for part in patterns[:2] for table in (part.colind(), part.row())],
-        work=n * wide + (n + 1) * (wide + high) + m * (3 * wide + 3 * high) + 3 * high,
+        work=n * wide + (n + 1) * (wide + high) + m * (2 * wide + 3 * high) + 5 * high,
     )
     given = [ca.MX.sym(made.name_in(i), pattern) for i, pattern in enumerate(patterns)]
     found = f.call([*given, ca.MX(tolerance(rank_tol) ** 2)])
     return ca.Function("response", given, found, made.name_in(), made.name_out())
+
+
+def constrained_motion(
+    made: ca.Function, given: Sequence[ca.MX], rank_tol: float
+) -> tuple[ca.MX, ca.MX, ca.MX]:
+    """Return a, `f = Aᵀ lam` and lam of a constrained motion as one dense loop.
+
+    Args:
+        made: (M, r, A, c, row_scale) → (a, f, lam) by other means, what Python evaluates.
+        given: its inputs; M and A with its patterns.
+        rank_tol: the drop rule that it has.
+    """
+    patterns = [made.sparsity_in(i) for i in range(made.n_in())]
+    (m, n), limit = patterns[2].shape, ca.Sparsity.dense(1, 1)
+    wide, high, both = padded(n), padded(m), padded(m + 1)
+
+    def body(*inputs: ca.MX) -> list[ca.MX]:
+        return list(made.call(inputs[:-1]))
+
+    f = loop_function(
+        "loops_constrained_motion",
+        [*patterns, limit],
+        body,
+        sizes=(n, m, wide, high, both),
+        tables=[table for i in (0, 2) for table in (patterns[i].colind(), patterns[i].row())],
+        work=(n + 2 * m + 1) * wide + n * both + (3 * m + 7) * high,
+    )
+    a, force, lam = f.call([*given, ca.MX(tolerance(rank_tol) ** 2)])
+    return a, force, lam
 
 
 def slopes(K: ca.MX, rho: ca.MX, nv: int) -> tuple[ca.MX, ca.MX]:

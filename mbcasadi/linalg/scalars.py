@@ -108,10 +108,23 @@ def in_scalars(
     if not any(isinstance(value, ca.MX) for value in given.values()):
         return list(function(dict(given)))
     matrices = {key: ca.MX(value) for key, value in given.items()}
-    patterns = tuple((key, *matrix.sparsity().compress()) for key, matrix in matrices.items())
-    make = _whole if kept else _whole.__wrapped__
-    called: list[Any] = make(name, function, patterns).call(list(matrices.values()))
+    made = scalar_function(name, function, matrices, kept=kept)
+    called: list[Any] = made.call(list(matrices.values()))
     return called
+
+
+def scalar_function(
+    name: str, function: ScalarBody, given: Mapping[str, ca.MX], *, kept: bool = True
+) -> ca.Function:
+    """Return a function of scalar expressions as a Function of such matrices.
+
+    Args:
+        name, function, kept: as for `in_scalars`.
+        given: matrices by name, for their patterns.
+    """
+    patterns = tuple((key, *matrix.sparsity().compress()) for key, matrix in given.items())
+    make = _whole if kept else _whole.__wrapped__
+    return make(name, function, patterns)
 
 
 @lru_cache(maxsize=KEPT)

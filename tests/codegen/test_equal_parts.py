@@ -29,7 +29,7 @@ def loops_of(function):
 
 
 def statements(function):
-    return function_c(function).count("const casadi_real x")
+    return function_c(function).count("num x")
 
 
 def assert_same(function, arguments, tolerance=ROUNDING):

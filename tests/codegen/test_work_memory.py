@@ -45,6 +45,17 @@ def chosen():
     return ca.Function("chosen", [A, b], [first + second, product(large(A, b), first)])
 
 
+def passing():
+    """Return (A, b) → (y, z) of Functions that hand on their inputs, which CasADi does not copy."""
+    A, b = ca.MX.sym("A", SIZE, SIZE), ca.MX.sym("b", SIZE, SIZE)
+    C, d = ca.MX.sym("C", SIZE, SIZE), ca.MX.sym("d", SIZE)
+    of_all = ca.Function("of_all", [C, d], [ca.sumsqr(C) * d], APART)
+    ends = ca.Function("ends", [C, d], [C[:, 0] - d, 2 * d], APART)
+    middle = ca.Function("middle", [C, d], ends(C, of_all(C, ca.sin(d))), APART)
+    first, second = middle(A, b[:, 0])
+    return ca.Function("passing", [A, b], [first + ca.cos(b[:, 0]), second])
+
+
 @pytest.fixture(scope="module")
 def text():
     return generate((nested(),), "nested")
@@ -54,7 +65,13 @@ def test_it_needs_less_than_the_interpreter(text):
     assert 0 < work_size(text, "nested_preparation") < 0.8 * nested().sz_w()
 
 
-@pytest.mark.parametrize("function", [nested(), chosen()], ids=["nested", "chosen"])
+def test_an_input_that_is_handed_on_needs_no_memory():
+    text = generate((passing(),), "passing")
+    assert passing().sz_w() > 2 * SIZE**2
+    assert work_size(text, "passing") < SIZE**2
+
+
+@pytest.mark.parametrize("function", [nested(), chosen(), passing()], ids=lambda f: f.name())
 def test_values_are_the_same_and_nothing_is_written_behind_the_memory(function, tmp_path):
     name, rng = function.name(), np.random.default_rng(0)
     text = generate((function,), name)

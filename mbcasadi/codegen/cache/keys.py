@@ -25,6 +25,7 @@ KNOWN = ("-O", "-std=", "-f", "-m", "-W", "-w", "-D", "-U", "-pedantic", "-share
 ALSO_KNOWN = ("-static-libgcc", "-Wl,--export-all-symbols", "-Wl,-install_name,", UNALIGNED)
 """Of `mbcasadi.platforms`, though words of this kind may read files."""
 
+STRIP = "-s"
 FOLDERS = ("-I", "-isystem")
 READ_FILES = ("-fprofile", "-fplugin", "-fdump", "-ftest-coverage", "-fauto-profile", "-Wl,",
               "-Wa,", "-Wp,", "-fuse-ld", "-fmodule", "-fcallgraph", "-frecord")  # fmt: skip
@@ -112,7 +113,7 @@ class _Words(NamedTuple):
                 folders.append(word)
             elif word.startswith("-"):
                 unknown = word.startswith(READ_FILES) or not word.startswith(KNOWN)
-                if unknown and not word.startswith(ALSO_KNOWN):
+                if unknown and word != STRIP and not word.startswith(ALSO_KNOWN):
                     return None
                 flags.append(word)
             elif Path(word).is_file():

@@ -19,6 +19,7 @@ from mbcasadi.codegen.scalar_text.equal_parts import EqualParts, equal_parts
 from mbcasadi.codegen.scalar_text.loop_of_parts import CHOOSE, PartsLoop
 from mbcasadi.codegen.scalar_text.packs import packs_body, packs_c
 from mbcasadi.codegen.scalar_text.values import (
+    NUMBER,
     SINES,
     Values,
     depth_first,
@@ -34,8 +35,15 @@ FUNCTION = re.compile(
     r"(?P<body>(?:  [^\n]*;\n)*?  return 0;\n\}\n)"
 )
 
+MATRICES = re.compile(r"\b(?:w\d*|arg1|res1)\b")
+"""In bodies of Functions of matrices, which may have the name of a scalar one."""
+
 KEPT = 64
 """Bodies that are kept in memory, some 100 kB each for the largest."""
+
+OWN_ZEROS = re.compile(r"  static const casadi_real zeros\[(\d+)\] = \{0\};\n")
+NOTHING = "_nothing"
+"""End of the name of the zeros of all bodies."""
 
 TAKE = "_sines"
 """End of the name of the function that takes them."""
@@ -57,6 +65,8 @@ def with_scalar_bodies(
     scalar = scalar_functions(functions)
 
     def rewritten(found: re.Match[str]) -> str:
+        if MATRICES.search(found["body"]):
+            return found[0]
         if body := packs_body(found["name"]):
             return found["head"] + body
         function = of_body(scalar.get(found["name"], []), found["body"])
@@ -67,6 +77,7 @@ def with_scalar_bodies(
     if first is None:
         return text
     bodies = FUNCTION.sub(rewritten, text[first.start() :])
+    bodies = _with_common_zeros(bodies, prefix)
     if f"{prefix}{CHOOSE}(" in bodies:
         bits = "long long" if real == "double" else "int"
         values = {"name": f"{prefix}{CHOOSE}", "bits": bits}
@@ -75,7 +86,18 @@ def with_scalar_bodies(
         bodies = packs_c(prefix, real) + bodies
     if f"{prefix}{TAKE}(" in bodies:
         bodies = _sines(f"{prefix}{TAKE}", real) + bodies
+    bodies = f"typedef const casadi_real {NUMBER};\n\n{bodies}"
     return text[: first.start()] + bodies
+
+
+def _with_common_zeros(text: str, prefix: str) -> str:
+    """Return bodies that read zeros of one array where an input is not passed."""
+    sizes = [int(found[1]) for found in OWN_ZEROS.finditer(text)]
+    if not sizes:
+        return text
+    name = f"{prefix}{NOTHING}"
+    text = OWN_ZEROS.sub("", text).replace(" : zeros;", f" : {name};")
+    return f"static const casadi_real {name}[{max(sizes)}] = {{0}};\n\n{text}"
 
 
 _written: dict[str, str] = {}
@@ -148,7 +170,7 @@ def _lines_in_order(values: Values, parts: list[EqualParts], prefix: str) -> lis
             lines += loops[value - first].c_lines()
         elif value in loop_of:
             text = loops[loop_of[value] - first].text_of(value)
-            lines += [f"const casadi_real x{value}={text};"]
+            lines += [f"{NUMBER} x{value}={text};"]
         else:
             lines += _lines_of(values, value)
     return lines
@@ -174,7 +196,7 @@ def _pointers(values: Values) -> list[str]:
 def _lines_of(values: Values, value: int) -> list[str]:
     """Return the definition of a value and where it is written to."""
     stores = [f"r{i}[{k}]=x{value};" for i, k in values.outputs.get(value, [])]
-    definition = [f"const casadi_real x{value}={values.text(value)};"]
+    definition = [f"{NUMBER} x{value}={values.text(value)};"]
     return values.steps.get(value, definition) + stores
 
 

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from mbcasadi.codegen.scalar_text.equal_parts import EqualParts, Line
 from mbcasadi.codegen.scalar_text.equal_rows import Row
-from mbcasadi.codegen.scalar_text.values import CHOICE, SIGNS, Values, order_of
+from mbcasadi.codegen.scalar_text.values import CHOICE, NUMBER, SIGNS, Values, order_of
 from mbcasadi.codegen.text import comma_list
 
 T = TypeVar("T")
@@ -156,7 +156,7 @@ class PartsLoop:
         for k in order_of(operands, [numbers[row] for row in self.made]):
             line = lines[k]
             names = [f"x{c[0]}" if c in numbers else self._operand(c) for c in line.columns]
-            yield f"const casadi_real x{line.row[0]}={self._formula(line, names)};"
+            yield f"{NUMBER} x{line.row[0]}={self._formula(line, names)};"
             if line.row in self.made:
                 yield f"made{self.number}[{self.made[line.row]} + i]=x{line.row[0]};"
 

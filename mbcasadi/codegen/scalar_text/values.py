@@ -7,6 +7,9 @@ from functools import cached_property
 import casadi as ca
 import numpy as np
 
+NUMBER = "num"
+"""C type of a value: `const casadi_real`, a third of the text where each line has it."""
+
 FUNCTIONS = {
     "({})": (
         *(
@@ -56,11 +59,16 @@ SIGNS = {SUM: (1, 1), DIFFERENCE: (1, -1), TURNED: (-1, 1)}
 """The forms of sums, with the signs of their operands."""
 SWAPPED = {DIFFERENCE: TURNED, TURNED: DIFFERENCE}
 VECTOR = {*SIGNS, PRODUCT, CHOICE, "fabs({})"}.union(
-    FORMS[kind] for kind in (ca.OP_DIV, ca.OP_NEG, ca.OP_TWICE, ca.OP_INV)
+    FORMS[kind]
+    for kind in (
+        *(ca.OP_DIV, ca.OP_NEG, ca.OP_TWICE, ca.OP_INV),
+        *(ca.OP_LT, ca.OP_LE, ca.OP_EQ, ca.OP_NE, ca.OP_AND, ca.OP_OR, ca.OP_NOT),
+        *(ca.OP_FMIN, ca.OP_FMAX),
+    )
 )
-"""Operations that compilers do for several numbers at once.
+"""Operations in loops: those that compilers do for several numbers at once, and comparisons.
 
-They call the C library for functions, `sqrt` among them, and branch at comparisons.
+For other functions, `sqrt` among them, they call the C library.
 """
 
 LARGEST = 2.0**63

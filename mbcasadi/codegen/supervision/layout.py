@@ -181,10 +181,16 @@ def code_hash(*files: bytes) -> str:
     return hashlib.sha256(b"\0".join(files)).hexdigest()[:DIGITS]
 
 
+def law_code(plan: Plan, contents: Mapping[str, bytes]) -> bytes:
+    """Return the C of the law with what it executes of another file."""
+    return contents[f"{plan.law.name}.c"] + plan.law.other_text.encode()
+
+
 def supervision_entry(plan: Plan, contents: Mapping[str, bytes]) -> SupervisionEntry:
     """Return the manifest's entry."""
     name = plan.law.name
     files = [contents[f"{name}{end}"] for end in (".c", ".h", "_supervised.c")]
+    files[0] = law_code(plan, contents)
     safe = plan.safe_law
     return {
         "memory_bytes": 8 * supervised_doubles(plan),

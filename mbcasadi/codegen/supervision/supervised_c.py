@@ -14,6 +14,7 @@ from mbcasadi.codegen.supervision.layout import (
     BUILD_BYTES,
     code_hash,
     header_type,
+    law_code,
     log_fields,
     record_fields,
     record_type,
@@ -36,7 +37,7 @@ def supervision_files(plan: Plan, contents: Mapping[str, bytes]) -> dict[str, by
     """
     name = plan.law.name
     source = _source(plan)
-    code = code_hash(contents[f"{name}.c"], contents[f"{name}.h"], source.encode())
+    code = code_hash(law_code(plan, contents), contents[f"{name}.h"], source.encode())
     return {
         f"{name}_supervised.c": source.encode(),
         f"{name}_supervised.h": _header(plan, code).encode(),

@@ -10,7 +10,7 @@ import casadi as ca
 from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked
-from mbcasadi.codegen.controller import controller_c
+from mbcasadi.codegen.controller import common_c, controller_c
 from mbcasadi.codegen.count import operations
 from mbcasadi.codegen.export import start_of
 from mbcasadi.codegen.folder import MANIFEST, require_free, write_folder
@@ -142,6 +142,7 @@ def _contents(
         texts |= two_rates_plugin(interface, example)
     for law in interface.parts.values():
         texts |= {f"{law.name}.h": header_h(law), f"{law.name}.c": controller_c(law)}
+    texts[f"{interface.common.name}.c"] = common_c(interface.common)
     contents = {file: text.encode() for file, text in texts.items()}
     watch = interface.watch
     return contents if watch is None else contents | supervision_files(watch.ticks, contents)

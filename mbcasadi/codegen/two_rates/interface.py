@@ -3,13 +3,14 @@
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.codegen.c_interface import DIGITS, STATES, CLaw, Port, find_port
+from mbcasadi.codegen.common_functions import CommonFunctions
 from mbcasadi.codegen.law_of_controller import law_from_controller, law_from_function
 from mbcasadi.codegen.names import require_export_name
 from mbcasadi.codegen.two_rates.watch import Watch
@@ -27,6 +28,9 @@ OPTIONAL = ("ref", "tuning", "p", "mask")
 
 PARTS = ("plan", "law", "references", "follow")
 """The laws of which there is C, by their names behind that of the export."""
+
+FUNCTIONS = "functions"
+"""End of the name of the C file with the Functions of all laws."""
 
 FIRST = "first_"
 """Prefix of outputs of `references` that have the name of one of its inputs and go to the plan."""
@@ -67,6 +71,12 @@ class Interface:
     def parts(self) -> dict[str, CLaw]:
         """The laws, by their names behind that of the export."""
         return {name: getattr(self, name) for name in PARTS}
+
+    @property
+    def common(self) -> CommonFunctions:
+        """The Functions of the laws."""
+        assert self.plan.common is not None
+        return self.plan.common
 
     @property
     def plan_outputs(self) -> tuple[Port, ...]:
@@ -131,6 +141,9 @@ def interface_of(parts: TwoRates, name: str | None, latest: float | None) -> Int
         "follow": law_from_function(parts.follow, f"{symbol}_follow"),
     }
     _require_signals(laws)
+    generated = tuple(function for law in laws.values() for function in law.generated)
+    common = CommonFunctions(f"{symbol}_{FUNCTIONS}", generated)
+    laws = {key: replace(law, common=common) for key, law in laws.items()}
     asked = without(laws["references"].outputs, STATES)
     followed = laws["follow"].outputs
     learned = [port.name for port in _returned(laws["references"], laws["law"])]

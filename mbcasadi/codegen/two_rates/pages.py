@@ -70,6 +70,7 @@ def two_rates_cmake(interface: Interface) -> str:
     laws, watched = interface.parts.values(), _watched(interface)
     slow = [law.name for law in laws if recommended_flags(law) == LARGE_FLAGS]
     names = [law.name for law in laws]
+    slow += [interface.common.name] if slow else []
     own = [
         f"set_source_files_properties({name}.c PROPERTIES COMPILE_OPTIONS {LARGE_FLAGS[0]})\n"
         for name in slow
@@ -82,7 +83,9 @@ def two_rates_cmake(interface: Interface) -> str:
             "NAME": interface.name.upper(),
             "daqp": "".join(own),
             "optimisation": " ".join(DEFAULT_FLAGS),
-            "more_sources": "".join(f" {name}.c" for name in [*names, *watched]),
+            "more_sources": "".join(
+                f" {name}.c" for name in [*names, interface.common.name, *watched]
+            ),
             "more_headers": "".join(f" {name}.h" for name in [*names, *watched]),
         },
     )
@@ -109,7 +112,7 @@ def two_rates_readme(interface: Interface, *, mujoco_plugin: bool = False) -> st
         for port in ports
     ]
     laws = [law.name for law in interface.parts.values()]
-    sources = [interface.name, *laws, *_watched(interface)]
+    sources = [interface.name, *laws, interface.common.name, *_watched(interface)]
     values = _calls(interface) | watch_of_pages(interface.watch, interface.name)
     values |= {
         "optimisation": " ".join(two_rates_flags(interface)),

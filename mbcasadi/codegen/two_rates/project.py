@@ -19,6 +19,7 @@ from mbcasadi.codegen.project_folder import require_unchanged
 from mbcasadi.codegen.supervision.replay_log import LogReplay, replay
 from mbcasadi.codegen.supervision.supervised import new_log
 from mbcasadi.codegen.two_rates.controller import TwoRatesController, TwoRatesManifest
+from mbcasadi.codegen.two_rates.interface import FUNCTIONS
 from mbcasadi.errors import ExportError
 from mbcasadi.platforms import (
     identity_flags,
@@ -29,7 +30,7 @@ from mbcasadi.platforms import (
 )
 from mbcasadi.short_text import with_table
 
-FORMAT = "two rates 1"
+FORMAT = "two rates 2"
 """Of the manifest."""
 
 
@@ -182,6 +183,7 @@ class TwoRatesProject:
     def _sources(self) -> list[str]:
         parts = self.manifest["parts"]
         names = [self.name, *(part["name"] for part in parts.values())]
+        names.append(f"{self.name}_{FUNCTIONS}")
         if parts["law"]["supervision"] is not None:
             names.append(f"{parts['law']['name']}_supervised")
         return [str(self.folder / f"{name}.c") for name in names]

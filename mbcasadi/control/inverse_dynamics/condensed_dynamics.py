@@ -16,13 +16,14 @@ V from the active bilateral rows, and f by `f + s V Vᵀ a`, which these rows de
 is the same, and `M + s V Vᵀ` is definite where M is definite on null(A). See `singular_inertia.py`.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import casadi as ca
 
 from mbcasadi import linalg
 from mbcasadi.description.tolerance import tolerance
-from mbcasadi.linalg.scalars import in_scalars
+from mbcasadi.linalg.loops import MOST_ROWS, loop_function, padded
+from mbcasadi.linalg.scalars import in_scalars, scalar_function
 from mbcasadi.qp.kkt_residuals import length
 from mbcasadi.system.actuator_model import direct_drives
 
@@ -102,15 +103,49 @@ class Rooted(NamedTuple):
     definite: ca.SX
 
 
-def rooted(dynamics: Dynamics, v: ca.SX) -> Rooted:
+def rooted(dynamics: Dynamics, v: ca.SX, *, rows: int = 0) -> Rooted:
     """Return the dynamics in coordinates in which the inertia is the identity.
 
     Args:
         dynamics: the matrices, M definite; structural zeros are used.
         v: (nv,) velocity.
+        rows: of the QP. A loop in C is a fifteenth of the text of scalars and takes some
+            microseconds more, which count where the QP is small.
     """
     given = {key: getattr(dynamics, key) for key in ("M", "f", "B", "G")} | {"v": v}
+    long = rows >= LEAST_ROWS and LEAST_DOFS <= given["M"].shape[0] <= MOST_ROWS
+    if long and any(isinstance(value, ca.MX) for value in given.values()):
+        return Rooted(*_root_loop({key: ca.MX(value) for key, value in given.items()}))
     return Rooted(*in_scalars("root", _rooted, given, kept=True))
+
+
+LEAST_DOFS, LEAST_ROWS = 24, 100
+"""Degrees of freedom, and rows of the QP, from which on the root is a loop in C."""
+
+
+def _root_loop(given: dict[str, ca.MX]) -> list[Any]:
+    """Return the fields of `Rooted` as a loop in C; scalars make them in Python."""
+    given = given | {key: ca.densify(given[key]) for key in ("f", "v")}
+    made = scalar_function("root", _rooted, given)
+    L, X, Z = (made.sparsity_out(i) for i in range(3))
+    stored = [given["M"].sparsity(), given["B"].sparsity(), given["G"].sparsity(), L, X, Z]
+    (m, n), nu = given["G"].shape, given["B"].shape[1]
+
+    def body(*inputs: ca.MX) -> list[ca.MX]:
+        found = list(made.call(inputs))
+        return [*(x.nz[:] for x in found[:3]), *found[3:]]
+
+    f = loop_function(
+        "loops_root",
+        [x.sparsity() for x in given.values()],
+        body,
+        sizes=(n, m, nu, padded(n), padded(m + 1), padded(nu)),
+        tables=[table for pattern in stored for table in (pattern.colind(), pattern.row())],
+        work=n * (padded(n) + padded(m + 1) + padded(nu)),
+    )
+    results = f.call([*given.values()])
+    matrices = [ca.MX(p, x) for p, x in zip((L, X, Z), results, strict=False)]
+    return [*matrices, *results[3:]]
 
 
 def _rooted(given: dict[str, ca.SX]) -> Rooted:

@@ -72,7 +72,7 @@ def condensed_problem(setup: Setup, problem: Problem, units: ProblemScales) -> C
     dynamics = problem.definite
     if contacts.sliding:
         dynamics = with_drag(dynamics, contacts.drag, contacts.sliding)
-    root = rooted(dynamics, problem.v)
+    root = rooted(dynamics, problem.v, rows=problem.rows.lower.numel())
     basis = constraint_basis(
         root,
         row_scale=row_scale_at(ca.DM(units.rows), setup.rank_tol, problem.gap),

@@ -144,6 +144,8 @@ class SafeOutput:
             solved: whether the tick has a solution.
             u: (nu,) its command, of any content where it has none.
         """
+        if isinstance(u, ca.MX):  # entry by entry in scalars, short in C
+            return self._scalar_step(z, offered, measured, solved, u)
         if self.kind not in ("safe", "hold"):
             known = _is_finite(offered)
             if self.kind == "zero":
@@ -169,6 +171,14 @@ class SafeOutput:
         unseen = ca.logic_and(memory.age >= UNSEEN, ca.logic_not(measured))
         age = ca.if_else(solved, 1, ca.if_else(unseen, UNSEEN, older))
         return u_free, u_out, ca.vertcat(ca.if_else(solved, u_out, last), load, own, age)
+
+    def _scalar_step(self, *given: ca.MX) -> tuple[ca.MX, ca.MX, ca.MX]:
+        """Return what `step` does of matrices."""
+        names = ("memory", "offered", "measured", "solved", "u")
+        s = [ca.SX.sym(name, *x.shape) for name, x in zip(names, map(ca.MX, given), strict=True)]
+        made = [ca.densify(x) for x in self.step(*s)]
+        free, u, memory = ca.Function("safe_output", s, made, {"cse": True}).call([*given])
+        return free, u, memory
 
     def emergency(
         self,

@@ -49,13 +49,13 @@ class Felt(NamedTuple):
     late: ca.SX
     left: ca.SX
 
-    def on_later(self, scheduled: ca.SX, ahead: ca.SX | float, interval: int) -> ca.SX:
+    def on_later(self, scheduled: ca.SX, ahead: ca.SX | float, interval: ca.SX) -> ca.SX:
         """Return which contacts stand in an interval of a plan, a time ahead, s.
 
         Late ones swing in its first two, and land behind them.
         """
         stands = ca.logic_or(scheduled, ca.logic_and(self.early, self.left > ahead))
-        return ca.logic_and(stands, ca.logic_not(self.late)) if interval < LANDS else stands
+        return ca.logic_and(stands, ca.logic_not(ca.logic_and(self.late, interval < LANDS)))
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ What a sample asks for is in `sample_references.py`; what is remembered between 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Generic, NamedTuple, TypeVar
 
 import casadi as ca
@@ -28,7 +29,7 @@ from mbcasadi.mpc.ocp.stage import DISTURBANCE
 from mbcasadi.mpc.whole_body.base_shift import shifted_pose
 from mbcasadi.mpc.whole_body.felt_contacts import FeltContacts
 from mbcasadi.mpc.whole_body.gait_samples import gait_samples
-from mbcasadi.mpc.whole_body.sample_references import Base, SampleReferences
+from mbcasadi.mpc.whole_body.sample_references import Base, Now, SampleReferences, known_by
 from mbcasadi.mpc.whole_body.standing import ROUNDING, Remembered, Standing
 from mbcasadi.system import System
 
@@ -111,10 +112,28 @@ class HorizonReferences(SampleReferences):
             "t": 1,
         }
         inputs = {key: ca.SX.sym(key, n) for key, n in (sizes | {"z": self.z0.size}).items()}
-        t, z = inputs["t"], inputs["z"]
-        places, kept = self.feet(inputs["q"]), self._kept(z)
-        remembered = ca.vertsplit(kept.lifts, 3)
-        first, N, h = self.delay, self.ocp.horizon, self.ocp.period
+        now, spans, z_next = self._now(inputs)
+        known = known_by(now)
+        good = is_measured(self.system, inputs)
+        outputs = [ca.vertcat(*known), spans, ca.if_else(good, z_next, inputs["z"])]
+        outputs = [ca.densify(x) for x in outputs]
+        first = ca.Function("now", [*inputs.values()], outputs, {"cse": True})
+        given = {key: ca.MX.sym(key, x.shape) for key, x in inputs.items()}
+        of_now, along, z_after = first.call([*given.values()])
+        count = self.ocp.horizon + 1
+        sample = self._sample_fun(now).map(count)
+        ref = ca.vec(sample(ca.repmat(of_now, 1, count), along))
+        return ca.Function(name, [*given.values()], [ref, z_after], [*given], ["ref", "z_next"])
+
+    def _now(self, inputs: Mapping[str, ca.SX]) -> tuple[Now, ca.SX, ca.SX]:
+        """Return what all samples depend on, number and times of each (4, N + 1), and z_next.
+
+        The rows are the number k of a sample, how far it is ahead, and the lengths of the intervals
+        before and behind it, s.
+        """
+        t, kept = inputs["t"], self._kept(inputs["z"])
+        places, remembered = self.feet(inputs["q"]), ca.vertsplit(kept.lifts, 3)
+        first, h = self.delay, self.ocp.period
         times = self._times(inputs, t + first * h)
         walk = Walk(self.gait, self.gait.start, None) if times is None else times.walk(self.gait)
         on, felt = ca.SX(walk.on_ground(t)), None
@@ -124,27 +143,21 @@ class HorizonReferences(SampleReferences):
             on = felt.down
         lifts = ca.horzcat(*lift_places(on, ca.horzsplit(places), remembered))
         base = self._base(inputs, lifts, walk)
-        now = places, lifts, inputs[DISTURBANCE]
         moments = self._moments(walk, t + first * h)
-        spans = [moments[k + 1] - moments[k] for k in range(N)]
-        around = zip([h, *spans], [*spans, h], strict=True)
-        samples = [
-            self._sample(base, now, (walk, t, felt), (k, first * h + moments[k], *span))
-            for k, span in enumerate(around)
-        ]
+        between = [after - before for before, after in pairwise(moments)]
+        columns = zip(
+            range(len(moments)),
+            (first * h + moment for moment in moments),
+            [h, *between],
+            [*between, h],
+            strict=True,
+        )
+        spans = ca.horzcat(*(ca.vertcat(*map(ca.SX, column)) for column in columns))
         down = ca.SX(0, 1) if felt is None else felt.down
         walk_times = ca.SX(0, 1) if times is None else ca.vertcat(*times)
         z_next = ca.vertcat(*Kept(ca.vec(lifts), self._goal_after(base, h), down, walk_times))
-        good = is_measured(self.system, inputs)
-        outputs = [ca.vertcat(*samples), ca.if_else(good, z_next, z)]
-        return ca.Function(
-            name,
-            [*inputs.values()],
-            [ca.densify(x) for x in outputs],
-            [*inputs],
-            ["ref", "z_next"],
-            {"cse": True},
-        )
+        now = Now(base, places, lifts, inputs[DISTURBANCE], walk, t, felt)
+        return now, spans, z_next
 
     def _moments(self, walk: Walk, t: ca.SX) -> Sequence[ca.SX | float]:
         """Return the times (N + 1) of the samples from the first one on, which is at t, s.

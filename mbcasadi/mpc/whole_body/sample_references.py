@@ -11,6 +11,7 @@ at τ behind the last lift and τ' before the first landing its setpoint, and th
 are higher by ½ g_n τ τ'. All is in axes of the ground, whose height is where feet stood last.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import casadi as ca
@@ -52,6 +53,43 @@ class Base(NamedTuple):
     pose: ca.SX
 
 
+class Now(NamedTuple):
+    """What all samples of a plan depend on.
+
+    `places`, `lifts` (3, nc) are where feet are, and where they left the ground, in axes of the
+    ground; `force` (nv,) is the disturbance; `t` is the time now, s; `felt` is what forces show.
+    """
+
+    base: Base
+    places: ca.SX
+    lifts: ca.SX
+    force: ca.SX
+    walk: Walk
+    t: ca.SX
+    felt: Felt | None
+
+    @property
+    def parts(self) -> list[ca.SX]:
+        """All columns and matrices of it."""
+        ends = [self.walk.begin, *([] if self.walk.end is None else [self.walk.end])]
+        own = [*self.base, self.places, self.lifts, self.force, self.t, *(self.felt or ())]
+        return [ca.SX(x) for x in (*own, *ends)]
+
+    def with_parts(self, parts: Sequence[ca.SX]) -> "Now":
+        """Return the same with other columns and matrices, in the order of `parts`."""
+        left = iter(parts)
+        base = Base(*(next(left) for _ in self.base))
+        places, lifts, force, t = (next(left) for _ in range(4))
+        felt = None if self.felt is None else Felt(*(next(left) for _ in self.felt))
+        begin, end = next(left), next(left, None)
+        return Now(base, places, lifts, force, self.walk._replace(begin=begin, end=end), t, felt)
+
+
+def known_by(now: Now) -> list[ca.SX]:
+    """Return the columns of what is no constant, one after another."""
+    return [ca.vec(ca.densify(part)) for part in now.parts if not part.is_constant()]
+
+
 class SampleReferences(StanceGeometry):
     """References of the samples of what has these attributes.
 
@@ -89,21 +127,24 @@ class SampleReferences(StanceGeometry):
         place = base.place[:2] + way + self.decay * (1 - left) * excess + hip + step
         return ca.vertcat(place, base.heights[i] - self.stepping.ground_penetration)
 
-    def _sample(
-        self,
-        base: Base,
-        now: tuple[ca.SX, ca.SX, ca.SX],
-        at: tuple[Walk, ca.SX, Felt | None],
-        sample: tuple[int, ca.SX | float, ca.SX | float, ca.SX | float],
-    ) -> ca.SX:
+    def _sample_fun(self, now: Now) -> ca.Function:
+        """Return (`known_by(now)`, span) → p of a sample; a span is a column of `_now`."""
+        symbols = [
+            part if part.is_constant() else ca.SX.sym("part", *part.shape) for part in now.parts
+        ]
+        symbolic, span = now.with_parts(symbols), ca.SX.sym("span", 4)
+        p = self._sample(symbolic, ca.vertsplit(span))
+        known = ca.vertcat(*known_by(symbolic))
+        return ca.Function("sample", [known, span], [ca.densify(p)], {"cse": True})
+
+    def _sample(self, now: Now, span: Sequence[ca.SX]) -> ca.SX:
         """Return p of a sample.
 
-        `now` has where feet are, where they left the ground, and the disturbance; `at` the walk,
-        the time now, and what is felt; `sample` its number, how far it is ahead, and the lengths of
-        the intervals before and behind it, s.
+        `span` is its number, how far it is ahead, and the lengths of the intervals before and
+        behind it, s.
         """
-        (places, lifts, force), (walk, t, felt) = now, at
-        k, ahead, before_it, behind_it = sample
+        base, places, lifts, force, walk, t, felt = now
+        k, ahead, before_it, behind_it = span
         time = t + ahead
         shares = ca.SX(walk.swing_share(time))
         rise = self._rise(walk, time, shares)
@@ -123,8 +164,9 @@ class SampleReferences(StanceGeometry):
                 shares[i], here, target, self.stepping.height, max(flight, self.ocp.period)
             )
             swing = path.position + ca.vertcat(0, 0, rise[0])
-            if felt is not None and self.rule is not None and k < LANDS:
-                swing = ca.if_else(felt.late[i], self.rule.lower(places[:, i], ahead), swing)
+            if felt is not None and self.rule is not None:
+                is_late = ca.logic_and(felt.late[i], k < LANDS)
+                swing = ca.if_else(is_late, self.rule.lower(places[:, i], ahead), swing)
             swinging.append(to_world(self.ground, swing))
         goal = self._goal_after(base, ahead)
         before, on = (

@@ -225,7 +225,7 @@ def test_an_export_is_opened_again_where_it_was_moved_to(tmp_path):
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": 2}'])
 def test_a_folder_without_a_manifest_of_two_rates_is_refused(text, tmp_path):
     (tmp_path / "manifest.json").write_text(text)
-    with pytest.raises(ExportError, match="no manifest of format 'two rates 1'"):
+    with pytest.raises(ExportError, match="no manifest of format 'two rates 2'"):
         open_two_rates(tmp_path)
 
 

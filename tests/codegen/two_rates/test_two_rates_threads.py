@@ -144,6 +144,7 @@ def run_program(tmp_path, text, *projects, flags):
     command = [*find_compiler(), "-std=gnu11", "-Wall", "-Werror", "-g", "-O1", *flags, str(source)]
     for p in projects:
         names = [p.name, *(part["name"] for part in p.manifest["parts"].values())]
+        names.append(f"{p.name}_functions")
         sources = [f"{p.folder}/{name}.c" for name in names if f'"{name}.c"' not in text]
         command += [f"-I{p.folder}", *sources]
     built = subprocess.run([*command, "-lm", "-o", program], capture_output=True, text=True)
