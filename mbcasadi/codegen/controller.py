@@ -10,6 +10,7 @@ from mbcasadi.codegen.c_interface import CLaw, Port, find_port, law_template, pa
 from mbcasadi.codegen.common_functions import CommonFunctions
 from mbcasadi.codegen.cone_c import rest_values
 from mbcasadi.codegen.emergency import emergency_c, initial_last, keeps_last, last_member
+from mbcasadi.codegen.prefetch import with_prefetch
 from mbcasadi.codegen.sizes import LEAST_UNKNOWNS, most_passed, work_sizes
 from mbcasadi.codegen.solver_c import least_distance_c
 from mbcasadi.codegen.text import comma_list, constant
@@ -42,7 +43,7 @@ def controller_c(law: CLaw) -> str:
     head = f'#include "{law.name}.h"\n\n{includes()}\n{STRICT_ARITHMETIC}\n'
     glue = law_template(law, "controller.c.in", _controller_values(law))
     solver = least_distance_c(law) if law.staged else ""
-    internal = HIDDEN + law.own_text + VISIBLE
+    internal = HIDDEN + with_prefetch(law.own_text, law.name) + VISIBLE
     return head + internal + "\n" + solver + glue.rstrip() + "\n"
 
 
