@@ -217,12 +217,14 @@ def run(robot: Walker, task: Task, loop: Loop) -> str:
     """Return what became of a task, as cells of the table."""
     recording, solved = recorded(robot, task, loop)
     words = leap(recording, robot) if task.name == "jump" else figures(recording, robot, task)
-    cells = f"{words} | {solved:.1%}"
-    return (
-        f"{cells} | {estimate_cells(recording, robot.model.compile())}"
-        if robot.footing is not None
-        else cells
-    )
+    return with_estimate(f"{words} | {solved:.1%}", recording, robot)
+
+
+def with_estimate(words: str, recording: Recording, robot: Walker) -> str:
+    """Return cells of the table, with the errors of the estimate where there is one."""
+    if robot.footing is None:
+        return words
+    return f"{words} | {estimate_cells(recording, robot.model.compile())}"
 
 
 def leap(recording: Recording, robot: Walker) -> str:
