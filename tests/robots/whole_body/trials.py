@@ -17,6 +17,8 @@ import mbcasadi as mb
 from mbcasadi import mpc
 from mbcasadi.control import InverseDynamicsQP
 from mbcasadi.estimation import Footing
+from mbcasadi.plant.contact_share import contact_step
+from mbcasadi.plant.contacts import find_frame
 from mbcasadi.validation import (
     OuterLaw,
     Recording,
@@ -27,7 +29,6 @@ from mbcasadi.validation import (
     outer_law,
 )
 from robots import cassie, soles, trots
-from robots.contact_steps import contact_step
 from robots.ground import Array, Ground
 from robots.whole_body.sensed import REST, estimate_cells, footing_of, sensing_of
 
@@ -116,7 +117,9 @@ def walker(key: str, ground: Ground, sensed: bool = False) -> Walker:
             geom.quat = ground.quaternion
         if ground.friction is not None:
             geom.friction[0] = ground.friction
-    spec.option.timestep = contact_step(spec.compile(), level, names)
+    model = spec.compile()
+    places = [find_frame(model, name, "site") for name in names]
+    spec.option.timestep = contact_step(model, level, places)
     system, up = mb.read_mjcf(spec), tuple(ground.rotation[:, 2])
     plane = next(g for g in spec.geoms if g.type == mujoco.mjtGeom.mjGEOM_PLANE)
     for x in (1.5, 3.5) if ground.block else ():

@@ -1,10 +1,11 @@
-"""Steps in which contacts get what their forces were found for."""
+"""What the step of a plant leaves of the motion that its contact forces were found for."""
 
 import mujoco
 import numpy as np
 import pytest
 
-from robots.contact_steps import LEAST, contact_share, contact_step, implicit_damping
+from mbcasadi.plant.contact_share import ENOUGH, contact_share, contact_step, implicit_damping
+from mbcasadi.plant.contacts import find_frame
 
 MASS, DAMPING, LEG = 2.0, 30.0, 0.4  # kg, N s/m, m
 RULES = ("Euler", "implicit", "implicitfast")
@@ -19,6 +20,11 @@ def slider(rule, servo=0.0, damping=0.0):
     <joint type="slide" axis="0 0 1"/>
     <geom size=".05" mass="{MASS}"/><site name="foot" pos="0 0 -.05"/></body></worldbody>
     <actuator><position joint="x" kp="0" kv="{servo}"/></actuator></mujoco>""")
+
+
+def foot(model):
+    """Return the frame of the foot."""
+    return [find_frame(model, "foot", "site")]
 
 
 def leg(rule):
@@ -53,10 +59,21 @@ def test_the_step_takes_the_damping_into_what_contacts_were_found_for(rule):
 
 @pytest.mark.parametrize("rule", RULES)
 def test_the_share_of_a_mass_on_a_slide_is_that_of_its_inertia(rule):
-    servo = 0.0 if rule == "Euler" else DAMPING  # whose step leaves servos out
-    model = slider(rule, servo=servo, damping=5.0)
-    share = contact_share(model, np.zeros(2), ["foot"], 0.01)
-    assert share == pytest.approx(MASS / (MASS + 0.01 * (servo + 5.0)), rel=1e-12)
+    model, damping = slider(rule, servo=DAMPING, damping=5.0), 5.0
+    damping += 0.0 if rule == "Euler" else DAMPING  # whose step leaves servos out
+    share = contact_share(model, np.zeros(2), foot(model), 0.01)
+    assert share == pytest.approx(MASS / (MASS + 0.01 * damping), rel=1e-12)
+
+
+@pytest.mark.parametrize("rule", ["RK4", "discrete"])
+def test_other_rules_leave_all_of_it(rule):
+    model = leg(rule)
+    data = mujoco.MjData(model)
+    data.qvel[:] = np.random.default_rng(3).normal(size=model.nv)
+    before = data.qvel.copy()
+    mujoco.mj_step(model, data)
+    np.testing.assert_allclose((data.qvel - before) / model.opt.timestep, data.qacc, atol=1e-9)
+    assert contact_share(model, model.qpos0, foot(model), 0.01) == pytest.approx(1.0)
 
 
 def test_a_foot_that_slides_comes_to_rest_by_the_share():
@@ -71,7 +88,7 @@ def test_a_foot_that_slides_comes_to_rest_by_the_share():
         mujoco.mj_step(model, data, 2000)
         data.qvel[0] = speed
         mujoco.mj_step(model, data)
-        share = contact_share(model, data.qpos, ["foot"], h)
+        share = contact_share(model, data.qpos, foot(model), h)
         assert share == pytest.approx(1 / (1 + h * servo / MASS))
         lost = share * 2 / (hardest * constant) * h
         assert 1 - data.qvel[0] / speed == pytest.approx(lost, rel=5e-3)  # contacts are soft
@@ -80,9 +97,9 @@ def test_a_foot_that_slides_comes_to_rest_by_the_share():
 @pytest.mark.parametrize("damping", [1.0, 1e3, 1e4])
 def test_the_step_is_halved_until_contacts_get_enough(damping):
     model = slider("implicitfast", servo=damping)
-    step = contact_step(model, np.zeros(2), ["foot"])
-    assert contact_share(model, np.zeros(2), ["foot"], step) >= LEAST
+    step = contact_step(model, np.zeros(2), foot(model))
+    assert contact_share(model, np.zeros(2), foot(model), step) >= ENOUGH
     if damping == 1.0:
         assert step == model.opt.timestep
     else:
-        assert contact_share(model, np.zeros(2), ["foot"], 2 * step) < LEAST
+        assert contact_share(model, np.zeros(2), foot(model), 2 * step) < ENOUGH
