@@ -163,7 +163,7 @@ def _predicted(
     rate = sample.rate - mean.b_g
     rates, m = ca.vertcat(at.joints.rate, at.passive[len(layout.passive) :]), design.joints
     activity = _activity(design, sights, rate, rates, before["stood"])
-    turns = [mean.R @ rate + mean.R @ s.J[3:, :] @ rates for s in sights]
+    turns = [mean.R @ (rate + s.J[3:, :] @ rates) for s in sights]
     rolling = {
         i: Motion(
             turns[i],
@@ -175,7 +175,7 @@ def _predicted(
         for i, s in enumerate(sights)
         if layout.landmarks[i].rolls
     }
-    speeds = foot_speeds(design, (mean, P), sights, rate, rates)
+    speeds = foot_speeds(design, (mean, P), sights, rate, rates, rolling)
     moving = [
         noise_of_speed(design, mark, speed)
         for mark, speed in zip(layout.landmarks, speeds, strict=True)
@@ -224,9 +224,8 @@ def _activity(
     """
     least, square = design.footing.rest**2, ca.SX(0)
     for s in sights:
-        speed = s.J[:3, :] @ joint_rates + ca.cross(rate, s.place)
         of_noise = ca.sumsqr(s.J[:3, : design.joints]) * design.rate_noise**2
-        square = ca.fmax(square, ca.sumsqr(speed) - of_noise)
+        square = ca.fmax(square, ca.sumsqr(s.velocity(rate, joint_rates)) - of_noise)
     moving = ca.if_else(ca.mmin(stood) > CALM, square / (square + SLOW**2), 1)
     return ca.sqrt(least + (1 - least) * moving)
 

@@ -21,7 +21,7 @@ A ball with rolling friction slides while it rolls on a slope: force and moment 
     u = -(μ_r/μ²) |ω| f_t/f_n = |ω| s,     s = (μ_r/μ²) g_t/(-nᵀ g)     by the weight.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import casadi as ca
@@ -29,7 +29,7 @@ import numpy as np
 
 from mbcasadi.estimation.base_design import BaseDesign
 from mbcasadi.estimation.estimator import DOUBTED
-from mbcasadi.estimation.invariant import BETA_G, NU, Mean
+from mbcasadi.estimation.invariant import BETA_G, NU, Mean, Motion
 from mbcasadi.estimation.landmarks import Landmark, Sight
 
 LATE = 0.1
@@ -75,6 +75,7 @@ def foot_speeds(
     sights: Sequence[Sight],
     rate: ca.SX,
     joint_rates: ca.SX,
+    rolling: Mapping[int, Motion],
 ) -> list[FootSpeed]:
     """Return how each landmark moves.
 
@@ -84,13 +85,14 @@ def foot_speeds(
         sights: of all landmarks.
         rate: (3,) of the IMU, its axes.
         joint_rates: (m + k,) of joints with encoders and of passive ones.
+        rolling: of landmarks that roll.
     """
     mean, P = now
     layout, m, found = design.layout, design.joints, list[FootSpeed]()
-    for mark, s in zip(layout.landmarks, sights, strict=True):
-        u = mean.v + mean.R @ (s.J[:3, :] @ joint_rates + ca.cross(rate, s.place))
-        if mark.rolls:
-            u -= rolled(design, mark, mean.R @ (rate + s.J[3:, :] @ joint_rates))
+    for i, s in enumerate(sights):
+        u = mean.v + mean.R @ s.velocity(rate, joint_rates)
+        if i in rolling:
+            u -= rolling[i].velocity
         arm, by_passive = ca.skew(s.place), s.J[:3, m:]
         variance = ca.trace(P[NU, NU]) + ca.sumsqr(s.J[:3, :m]) * design.rate_noise**2
         variance += ca.trace(arm @ P[BETA_G, BETA_G] @ arm.T)

@@ -80,6 +80,10 @@ class Sight(NamedTuple):
     rotation: ca.SX
     J: ca.SX
 
+    def velocity(self, rate: ca.SX, joint_rates: ca.SX) -> ca.SX:
+        """Return (3,) beside the IMU, which turns at a rate (3,), in axes that do not."""
+        return self.J[:3, :] @ joint_rates + ca.cross(rate, self.place)
+
 
 class Mounting(NamedTuple):
     """The IMU in the axes of the base.
