@@ -2,7 +2,6 @@
 
 import mujoco
 import numpy as np
-import pytest
 
 import mbcasadi as mb
 from mbcasadi.control import FrameTask, InverseDynamicsQP
