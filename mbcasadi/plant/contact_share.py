@@ -7,8 +7,7 @@ implicit, implicitfast; no other rule]. So a foot gets at least the share
     s = min λ,     J (M + h D)⁻¹ Jᵀ x = λ J M⁻¹ Jᵀ x
 
 of what its contact takes for done, and slides and bounces 1/s times as long as the model's
-`solref` says. Spot's servos with 40 N m s/rad at legs without armature leave 0.15 at 2 ms: its feet
-slide ahead by 10 mm/s in a trot whose contact forces would hold them back.
+`solref` says: feet of Spot in a trot, whose servos damp legs without armature by 40 N m s/rad.
 """
 
 from collections.abc import Sequence

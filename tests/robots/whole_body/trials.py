@@ -99,19 +99,22 @@ class Task:
         return np.array([speed, 0.0, self.turn * (10 <= t < 18)])
 
 
+def described(key: str) -> tuple[mujoco.MjSpec, Array, list[str]]:
+    """Return the model of a robot on a level ground, its pose there, and the sites of its feet."""
+    if key in HUMANOIDS:
+        return soles.on_soles(HUMANOIDS[key])
+    if key in SPRUNG:
+        return cassie.on_points()
+    if key == "own":
+        spec = mujoco.MjSpec.from_file(str(mb.models.path("quadruped")))
+        level = np.array(mb.read_mjcf(spec).tree.keyframes["stand"], dtype=float)
+        return spec, level, ["FL", "FR", "RL", "RR"]
+    return *trots.model_on_floor(QUADRUPEDS[key]), [f"foot{k}" for k in range(4)]
+
+
 def walker(key: str, ground: Ground, sensed: bool = False) -> Walker:
     """Return a robot that stands on a ground; `sensed` where an estimator gives its state."""
-    names = [f"foot{k}" for k in range(4)]
-    if key in HUMANOIDS:
-        spec, level, names = soles.on_soles(HUMANOIDS[key])
-    elif key in SPRUNG:
-        spec, level, names = cassie.on_points()
-    elif key == "own":
-        spec = mujoco.MjSpec.from_file(str(mb.models.path("quadruped")))
-        names = ["FL", "FR", "RL", "RR"]
-        level = np.array(mb.read_mjcf(spec).tree.keyframes["stand"], dtype=float)
-    else:
-        spec, level = trots.model_on_floor(QUADRUPEDS[key])
+    spec, level, names = described(key)
     for geom in spec.geoms:
         if geom.type == mujoco.mjtGeom.mjGEOM_PLANE:
             geom.quat = ground.quaternion
