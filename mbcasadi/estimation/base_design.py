@@ -122,6 +122,7 @@ class BaseDesign:
                 "follower": len(self.linkage.followers),
                 "smooth": len(self.smooth_places),
                 "gyro": 3,
+                "changed": 3,
                 "force": 3,
                 "missing": 1,
                 "lost": 1,
@@ -187,19 +188,17 @@ class BaseDesign:
         ends = np.cumsum([0, *(landmark.size for landmark in self.layout.landmarks)])
         return [rows[int(a) : int(b)] for a, b in itertools.pairwise(ends)]
 
-    def base(self, parts: dict[str, ca.SX], q: ca.SX, before: ca.SX, dt: ca.SX) -> BaseState:
+    def base(self, parts: dict[str, ca.SX], q: ca.SX, dt: ca.SX) -> BaseState:
         """Return the base of a memory.
 
         Args:
             parts: of the memory.
             q: (m,) joints.
-            before: (3,) gyroscope at the tick before.
             dt: s.
         """
         mean, P = self.layout.mean(parts["x"]), unpacked(parts["P"], self.layout.n)
         at = self.kinematics(q)[0]
-        changed = parts["gyro"] - before
-        variance = (self.imu.gyro_noise**2 / dt + changed**2, ca.SX(self.rate_noise**2))
+        variance = (self.imu.gyro_noise**2 / dt + parts["changed"], ca.SX(self.rate_noise**2))
         rate = parts["gyro"] - mean.b_g
         at = at._replace(J=at.J[:, : self.joints])  # no passive joint moves the IMU
         return base_state(self.layout, mean, P, at, rate, parts["joint_rate"], variance)

@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
-import scipy
 from numpy.typing import NDArray
 
 from mbcasadi.estimation.base_design import BaseDesign
@@ -25,6 +24,7 @@ from mbcasadi.estimation.fix_update import (
     update_by_fix,
 )
 from mbcasadi.estimation.foot_speeds import (
+    Moves,
     doubt_by_feet,
     foot_speeds,
     noise_of_speed,
@@ -41,7 +41,7 @@ from mbcasadi.estimation.invariant import (
 from mbcasadi.estimation.invariant_correction import corrected, reset_map
 from mbcasadi.estimation.joints import Joints
 from mbcasadi.estimation.landmark_update import Update, set_landmarks, update_by_landmarks
-from mbcasadi.estimation.landmarks import Sight
+from mbcasadi.estimation.landmarks import Landmark, Sight
 from mbcasadi.qp.input_guard import MASK_ON
 
 Array = NDArray[np.float64]
@@ -147,10 +147,10 @@ def _predicted(
     sights: Sequence[Sight],
     shares: Sequence[ca.SX],
     before: dict[str, ca.SX],
-) -> tuple[Mean, ca.SX, list[ca.SX]]:
+) -> tuple[Mean, ca.SX, list[Moves]]:
     """Return the estimate, levelled at the first tick, and its covariance, moved by the IMU.
 
-    Last whether each landmark moves: its noise by speed is more than that of one that stands.
+    Last how each landmark moves: its noise by speed is more than that of one that stands.
     """
     layout, sample, started = design.layout, at.imu, before["started"] > MASK_ON
     P = unpacked(before["P"], layout.n)
@@ -163,7 +163,7 @@ def _predicted(
     rate = sample.rate - mean.b_g
     rates, m = ca.vertcat(at.joints.rate, at.passive[len(layout.passive) :]), design.joints
     activity = _activity(design, sights, rate, rates, before["stood"])
-    turns = [mean.R @ rate + mean.R @ s.J[3:, :] @ rates for s in sights]
+    turns = [mean.R @ (rate + s.J[3:, :] @ rates) for s in sights]
     rolling = {
         i: Motion(
             turns[i],
@@ -175,17 +175,24 @@ def _predicted(
         for i, s in enumerate(sights)
         if layout.landmarks[i].rolls
     }
-    speeds = foot_speeds(design, (mean, P), sights, rate, rates)
+    speeds = foot_speeds(design, (mean, P), sights, rate, rates, rolling)
     moving = [
         noise_of_speed(design, mark, speed)
         for mark, speed in zip(layout.landmarks, speeds, strict=True)
     ]
     noise = _densities(design, sample, before, shares, activity, moving)
-    usual = (2 * design.footing.slip**2 + design.footing.sink**2) * activity**2
     moved = propagate(
         layout, mean, (sample.rate, sample.force), at.dt, design.gravity, rolling, noise
     )
-    return moved.mean, congruence(moved.F, P) + moved.Q, [ca.trace(Q) > usual for Q in moving]
+    usual, turn = 2 * design.footing.slip**2 + design.footing.sink**2, design.footing.turn
+    moves = [
+        Moves(
+            ca.trace(Q[:3, :3]) > usual * _creep(mark, activity) ** 2,
+            ca.trace(Q[3:, 3:]) > 3 * turn**2,
+        )
+        for mark, Q in zip(layout.landmarks, moving, strict=True)
+    ]
+    return moved.mean, congruence(moved.F, P) + moved.Q, moves
 
 
 def _fixed(
@@ -224,11 +231,19 @@ def _activity(
     """
     least, square = design.footing.rest**2, ca.SX(0)
     for s in sights:
-        speed = s.J[:3, :] @ joint_rates + ca.cross(rate, s.place)
         of_noise = ca.sumsqr(s.J[:3, : design.joints]) * design.rate_noise**2
-        square = ca.fmax(square, ca.sumsqr(speed) - of_noise)
+        square = ca.fmax(square, ca.sumsqr(s.velocity(rate, joint_rates)) - of_noise)
     moving = ca.if_else(ca.mmin(stood) > CALM, square / (square + SLOW**2), 1)
     return ca.sqrt(least + (1 - least) * moving)
+
+
+def _creep(mark: Landmark, activity: ca.SX) -> ca.SX:
+    """Return the factor of the densities of a landmark's place, 1 for a sole.
+
+    The rotation of a sole shows the bias of the gyroscope without it, and a sole whose load moves
+    creeps: of a robot that squats the creep looks like a tilt.
+    """
+    return ca.SX(1) if mark.sole else activity
 
 
 def _densities(
@@ -251,11 +266,12 @@ def _densities(
     covariances = []
     for k, landmark in enumerate(design.layout.landmarks):
         fresh = ca.exp(-ca.fmax(before["stood"][k], 0) / footing.settling)
-        growth = (1 + (footing.landing - 1) * fresh) / ca.fmax(shares[k], MASK_ON) * activity
+        growth = (1 + (footing.landing - 1) * fresh) / ca.fmax(shares[k], MASK_ON)
         across = np.outer(landmark.normal, landmark.normal)
         own = footing.slip**2 * (np.eye(3) - across) + footing.sink**2 * across
-        own = scipy.linalg.block_diag(own, footing.turn**2 * np.eye(landmark.size - 3))
-        covariances.append(ca.sparsify(ca.DM(own)) * growth**2 + moving[k])
+        place = ca.sparsify(ca.DM(own)) * _creep(landmark, activity) ** 2
+        turn = (footing.turn * activity) ** 2 * ca.SX.eye(landmark.size - 3)
+        covariances.append(ca.diagcat(place, turn) * growth**2 + moving[k])
     return Densities(gyro, force, imu.gyro_walk, imu.accelerometer_walk, covariances)
 
 

@@ -6,7 +6,8 @@ With the IMU at p_BI, R_BI of the base and its velocity `J q̇` there by the joi
     v_B = v - R_B (J_v q̇ + ω_B × p_BI)
 
 v_B is linear in world axes, ω_B angular in the base's, as MuJoCo has them. A gyroscope gives the
-mean rate of a tick; its change since the tick before counts as its error at the end.
+mean rate of a tick; its change since the tick before counts as its error at the end, and fades: of
+an IMU that shakes it passes zero while the error does not.
 """
 
 from typing import NamedTuple

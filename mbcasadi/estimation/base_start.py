@@ -58,6 +58,7 @@ def memory_at(design: BaseDesign) -> ca.DM:
         "follower": ca.SX(ca.DM(joints[linkage.followers])),
         "smooth": ca.SX(ca.DM(joints[design.smooth_places])),
         "gyro": ca.SX(3, 1),
+        "changed": ca.SX(3, 1),
         "force": mean.R.T @ ca.DM(-design.gravity),
         **{key: ca.SX(1, 1) for key in ("missing", "lost", "doubt", "started")},
         "known": ca.SX(ca.DM([float(known) for known in design.known])),

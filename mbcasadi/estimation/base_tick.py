@@ -16,6 +16,9 @@ from mbcasadi.estimation.landmarks import FREE_Q
 from mbcasadi.estimation.memory import finite_outputs
 from mbcasadi.qp.input_guard import MASK_ON
 
+FADES = 0.1
+"""Share of a sample in what is remembered of changes of the rate: a shaken IMU's pass zero."""
+
 
 def base_function(design: BaseDesign, name: str) -> ca.Function:
     """Return (y, valid, mask, [age], dt, z) → (q, v, z_next, covariance, …, residual).
@@ -33,7 +36,7 @@ def base_function(design: BaseDesign, name: str) -> ca.Function:
     outputs = _outputs(design, inputs, dt, before)
     outputs["status"] = ca.if_else(sound, outputs["status"], 4)
     state, joints = design.memory.split(ca.SX(z0)), ca.SX(ca.DM(design.q0[FREE_Q:]))
-    first = design.base(state, joints, state["gyro"], ca.SX(design.period)).covariance
+    first = design.base(state, joints, ca.SX(design.period)).covariance
     rest: dict[str, ca.DM | float] = {
         "q": ca.DM(design.q0),
         "z_next": z0,
@@ -82,6 +85,7 @@ def _outputs(
     """Return all outputs of a tick from a sound memory."""
     at = _measured(design, s, dt, before)
     sample, joints, outcome = at.imu, at.joints, estimate(design, at, before)
+    change2 = (sample.rate - before["gyro"]) ** 2
     parts = {
         "x": outcome.mean.column,
         "P": packed(outcome.P),
@@ -92,6 +96,7 @@ def _outputs(
         "follower": at.posture[design.linkage.followers],
         "smooth": at.smooth[design.smooth_places],
         "gyro": sample.rate,
+        "changed": ca.fmax(change2, (1 - FADES) * before["changed"] + FADES * change2),
         "force": sample.force,
         "missing": sample.missing,
         "lost": outcome.lost,
@@ -107,7 +112,7 @@ def _outputs(
     posture = (
         design.posture(joints.q, passive, parts["follower"], 1) if passive.numel() else at.posture
     )
-    base = design.base(parts, posture, before["gyro"], dt)
+    base = design.base(parts, posture, dt)
     rates = ca.vertcat(joints.rate, passive[len(design.layout.passive) :])
     status = ca.if_else(outcome.lost > ADRIFT, 1, 0)
     doubted = outcome.doubt > DOUBTED

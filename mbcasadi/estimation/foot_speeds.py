@@ -11,9 +11,14 @@ correlation time τ,
     σ² = tr P_ν + tr J Σ Jᵀ + tr [y]× P_β [y]×ᵀ
 
 with u_n along the normal and u_t along the ground, Σ of the rates of joints and P_β of the bias of
-the gyroscope. A foot that stands keeps its noise; one that falls for 50 ms counts little; one that
-bounces counts less the faster it moves. A threshold in place of it drops the fast half of each
-bounce, whose mean is not zero then.
+the gyroscope. So is the rate of a sole, `ω_f = ω + J_ω q̇`, that rolls over its edge:
+
+    Q_ω = τ (1 - 9 σ_ω²/|ω_f|²)₊ |ω_f|² 1,     σ_ω² = tr P_β + tr J_ω Σ J_ωᵀ
+
+and its place moves by up to |ω_f| times the reach r of its contacts, `Q_u` by r² Q_ω. That takes no
+velocity of the estimate: a sole which turns moves for sure, and draws none away. A foot that stands
+keeps its noise; one that falls for 50 ms counts little; one that bounces counts less the faster it
+moves. A threshold in place of it drops the fast half of each bounce, whose mean is not zero then.
 
 A ball with rolling friction slides while it rolls on a slope: force and moment share one cone
 [MuJoCo, elliptic], and its flow is normal to it, `(u, ω) ~ (f_t/μ², τ_r/μ_r²)`; with τ_r = μ_r f_n
@@ -21,7 +26,7 @@ A ball with rolling friction slides while it rolls on a slope: force and moment 
     u = -(μ_r/μ²) |ω| f_t/f_n = |ω| s,     s = (μ_r/μ²) g_t/(-nᵀ g)     by the weight.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import casadi as ca
@@ -29,7 +34,7 @@ import numpy as np
 
 from mbcasadi.estimation.base_design import BaseDesign
 from mbcasadi.estimation.estimator import DOUBTED
-from mbcasadi.estimation.invariant import BETA_G, NU, Mean
+from mbcasadi.estimation.invariant import BETA_G, NU, Mean, Motion
 from mbcasadi.estimation.landmarks import Landmark, Sight
 
 LATE = 0.1
@@ -46,10 +51,26 @@ SLOWEST, LEVEL = 1e-6, 1e-9
 
 
 class FootSpeed(NamedTuple):
-    """Of a landmark: its velocity u (3,), world axes, and the variance of the estimate's errors."""
+    """Of a landmark.
+
+    Attributes:
+        u: (3,) velocity, world axes.
+        variance: of the estimate's errors in it.
+        turn2: |ω_f|², of a sole.
+        turn_variance: σ_ω².
+    """
 
     u: ca.SX
     variance: ca.SX
+    turn2: ca.SX
+    turn_variance: ca.SX
+
+
+class Moves(NamedTuple):
+    """Whether a landmark moves along, and whether a sole turns: more than one that stands."""
+
+    along: ca.SX
+    turns: ca.SX
 
 
 def rolled(design: BaseDesign, mark: Landmark, turn: ca.SX) -> ca.SX:
@@ -75,6 +96,7 @@ def foot_speeds(
     sights: Sequence[Sight],
     rate: ca.SX,
     joint_rates: ca.SX,
+    rolling: Mapping[int, Motion],
 ) -> list[FootSpeed]:
     """Return how each landmark moves.
 
@@ -84,49 +106,61 @@ def foot_speeds(
         sights: of all landmarks.
         rate: (3,) of the IMU, its axes.
         joint_rates: (m + k,) of joints with encoders and of passive ones.
+        rolling: of landmarks that roll.
     """
     mean, P = now
     layout, m, found = design.layout, design.joints, list[FootSpeed]()
-    for mark, s in zip(layout.landmarks, sights, strict=True):
-        u = mean.v + mean.R @ (s.J[:3, :] @ joint_rates + ca.cross(rate, s.place))
-        if mark.rolls:
-            u -= rolled(design, mark, mean.R @ (rate + s.J[3:, :] @ joint_rates))
+    for i, s in enumerate(sights):
+        u = mean.v + mean.R @ s.velocity(rate, joint_rates)
+        if i in rolling:
+            u -= rolling[i].velocity
         arm, by_passive = ca.skew(s.place), s.J[:3, m:]
         variance = ca.trace(P[NU, NU]) + ca.sumsqr(s.J[:3, :m]) * design.rate_noise**2
         variance += ca.trace(arm @ P[BETA_G, BETA_G] @ arm.T)
         variance += ca.trace(by_passive @ P[layout.bending, layout.bending] @ by_passive.T)
-        found.append(FootSpeed(u, variance))
+        by_turn = s.J[3:, m:]
+        turn_variance = ca.sumsqr(s.J[3:, :m]) * design.rate_noise**2 + ca.trace(P[BETA_G, BETA_G])
+        turn_variance += ca.trace(by_turn @ P[layout.bending, layout.bending] @ by_turn.T)
+        turn2 = ca.sumsqr(rate + s.J[3:, :] @ joint_rates)
+        found.append(FootSpeed(u, variance, turn2, turn_variance))
     return found
 
 
 def noise_of_speed(design: BaseDesign, mark: Landmark, speed: FootSpeed) -> ca.SX:
-    """Return Q_u (size, size), the covariance in a second that the speed of a landmark adds."""
+    """Return Q_u, of a sole with Q_ω, (size, size): the covariance in a second by its speed."""
     square, n = ca.sumsqr(speed.u), ca.DM(mark.normal)
-    beyond = ca.fmax(1 - DEVIATIONS**2 * speed.variance / ca.fmax(square, SLOWEST**2), 0)
     up, across = ca.dot(n, speed.u) ** 2, ca.sparsify(n @ n.T)
-    Q = (square - up) * (ca.DM.eye(3) - across) + up * across
-    turns = mark.size - 3
-    return ca.diagcat(design.footing.bounce * beyond * ca.sparsify(Q), ca.SX(turns, turns))
+    Q = _beyond(square, speed.variance) * ((square - up) * (ca.DM.eye(3) - across) + up * across)
+    turns = speed.turn2 * _beyond(speed.turn2, speed.turn_variance)
+    if mark.sole:
+        Q += turns * mark.reach**2 * ca.SX.eye(3)
+    return design.footing.bounce * ca.diagcat(ca.sparsify(Q), turns * ca.SX.eye(mark.size - 3))
+
+
+def _beyond(square: ca.SX, variance: ca.SX) -> ca.SX:
+    """Return the share of a squared speed that the estimate's own errors do not explain."""
+    return ca.fmax(1 - DEVIATIONS**2 * variance / ca.fmax(square, SLOWEST**2), 0)
 
 
 def doubt_by_feet(
-    feet: Sequence[tuple[ca.SX, ca.SX, ca.SX, ca.SX]], before: ca.SX, dt: ca.SX
+    feet: Sequence[tuple[ca.SX, ca.SX, ca.SX, Moves]], before: ca.SX, dt: ca.SX
 ) -> ca.SX:
     """Return for how long feet stand and none of them fits, s: all are rejected, or move.
 
     Where the estimate's velocity is wrong all feet move, for as long as it is; one that bounces
-    comes to rest twice in a period, one that is late to land says nothing. So `LASTS` of motion
-    count for `DOUBTED`.
+    comes to rest twice in a period, one that is late to land or turns says nothing. So `LASTS` of
+    motion count for `DOUBTED`.
 
     Args:
         feet: of each landmark, whether it was used, whether it is to stand, for how long, s, and
-            whether it moves.
+            how it moves.
         before: of the tick before, s.
         dt: s.
     """
     tells, fits = list[ca.SX](), list[ca.SX]()
-    for used, stands, lasted, moves in feet:
-        tells.append(ca.logic_and(stands, ca.logic_or(lasted > LATE, ca.logic_not(moves))))
+    for used, stands, lasted, (moves, turns) in feet:
+        early = ca.logic_and(moves, lasted <= LATE)
+        tells.append(ca.logic_and(stands, ca.logic_not(ca.logic_or(early, turns))))
         fits.append(ca.logic_and(used, ca.logic_not(moves)))
     told, fit = (ca.sum1(ca.vertcat(*x)) > 0 for x in (tells, fits))
     any_used = ca.sum1(ca.vertcat(*(used for used, *_ in feet))) > 0

@@ -46,6 +46,7 @@ class Landmark:
         frame: of the foot's body at the contact, or at the mean of a sole's; of a ball that a site
             stands for at its centre.
         above: (3,) from the frame to the landmark, world axes, m.
+        reach: from a sole's landmark to the farthest of its contacts, m.
     """
 
     name: str
@@ -55,6 +56,7 @@ class Landmark:
     normal: Array
     frame: FrameFunctions
     above: Array
+    reach: float = 0.0
 
     @property
     def size(self) -> int:
@@ -79,6 +81,10 @@ class Sight(NamedTuple):
     place: ca.SX
     rotation: ca.SX
     J: ca.SX
+
+    def velocity(self, rate: ca.SX, joint_rates: ca.SX) -> ca.SX:
+        """Return (3,) beside the IMU, which turns at a rate (3,), in axes that do not."""
+        return self.J[:3, :] @ joint_rates + ca.cross(rate, self.place)
 
 
 class Mounting(NamedTuple):
@@ -133,8 +139,9 @@ def _of_foot(
     radius = _radius(group.frame, own[0].frame)
     spread = np.linalg.svd(group.arms, compute_uv=False)
     if len(own) > FLAT_RANK and spread[FLAT_RANK - 1] > SAME_LINE * spread[0]:
-        above = radius * normal
-        return (Landmark(own[0].frame, group.members, True, 0.0, normal, group.frame, above),)
+        above, reach = radius * normal, float(np.linalg.norm(group.arms, axis=1).max())
+        names = own[0].frame, group.members
+        return (Landmark(*names, True, 0.0, normal, group.frame, above, reach),)
     marks = []
     for i, contact in zip(group.members, own, strict=True):
         frame, above, size = system.frame(contact.frame, contact.kind), radius * normal, radius

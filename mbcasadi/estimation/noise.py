@@ -147,8 +147,9 @@ class Footing:
         turn_noise: the same of a sole's rotation, rad.
         landing: factor of these densities at touch-down.
         settling: time constant with which this factor falls to 1, s.
-        rest: factor of these densities while all contacts stand and the IMU is still beside them:
-            feet of a robot at rest do not creep, so the bias of the gyroscope shows.
+        rest: factor of these densities, of a sole that of `turn` alone, while all contacts stand
+            and the IMU is still beside them: feet of a robot at rest do not creep, so the bias of
+            the gyroscope shows.
         rolling: radius by which a ball rolls, by its own: less than 1 where it is soft.
         false_alarm: share of samples of a contact that stands which are rejected all the same.
         bounce: correlation time of the velocity of a contact that moves, s: what it moves by beside

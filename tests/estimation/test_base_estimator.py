@@ -244,6 +244,26 @@ def test_a_robot_at_rest_learns_the_bias_of_its_gyroscope(robot):
     assert deviations[1] > 3e-3, "among slips the yaw is lost"
 
 
+def test_a_base_that_shakes_turns_as_its_deviation_says(robot, estimator, compiled):
+    """A gyroscope has the mean rate of a tick; its change passes zero where the error does not."""
+    amplitude, rate = 0.1, 2 * np.pi * 47.3  # rad/s, both
+    t = DT * np.arange(400)
+    ends = amplitude * np.sin(rate * t)
+    means = -amplitude / (rate * DT) * np.diff(np.cos(rate * np.append(-DT, t)))
+    z, errors, deviations = estimator.z0, list[float](), list[float]()
+    for mean, end in zip(means, ends, strict=True):
+        y = np.concatenate([[mean, 0, 0], [0, 0, 9.81], robot.q0[7:], np.zeros(12)])
+        out = [np.array(x) for x in compiled(y, np.ones(13), np.ones(4), DT, z)]
+        z = out[2].ravel()
+        errors.append(out[1].ravel()[3] - end)
+        deviations.append(np.sqrt(out[3].reshape(12, 12)[9, 9]))
+    inside = np.abs(errors) < 3 * np.array(deviations)
+    changes = np.abs(np.diff(means, prepend=0.0))
+    assert np.mean(np.abs(errors) < 3 * changes) < 0.97, "the change of a tick says too little"
+    assert inside.mean() > 0.99
+    assert max(deviations) < 2 * amplitude
+
+
 def test_without_an_imu_it_predicts_and_says_so(robot, estimator, compiled):
     y = np.concatenate([[0, 0, 0, 0, 0, 9.81], robot.q0[7:], np.zeros(12)])
     z = estimator.z0

@@ -35,6 +35,30 @@ BALL = """
   <actuator><velocity joint="turn" kv="20"/></actuator>
 </mujoco>"""
 
+LEG, HEIGHT, TURNS = 0.6, 0.1, 1.0  # m, of the hip over the ankle; m, of that over the sole; rad/s
+BIPED = """
+<mujoco>
+  <worldbody>
+    <body name="trunk" pos="0 0 0.7">
+      <freejoint/>
+      <geom size="0.1" mass="10"/>
+      {legs}
+    </body>
+  </worldbody>
+</mujoco>"""
+SIDE = """
+<body pos="0 {y} 0">
+  <joint name="{side}_hip" axis="0 1 0"/>
+  <geom size="0.02" mass="1"/>
+  <body pos="0 0 -0.6">
+    <joint name="{side}_ankle" axis="0 1 0"/>
+    <geom type="box" size="0.1 0.04 0.01" pos="0 0 -0.09" mass="0.5"/>
+    <site name="{side}0" pos="0.1 0.04 -0.1"/>
+    <site name="{side}1" pos="0.1 -0.04 -0.1"/>
+    <site name="{side}2" pos="-0.1 0 -0.1"/>
+  </body>
+</body>"""
+
 
 @pytest.fixture(scope="module")
 def system():
@@ -124,12 +148,48 @@ def test_a_velocity_that_one_wrong_sample_left_is_right_again_within_a_second(sy
     assert speeds[-1] < kick / 10
 
 
+@pytest.mark.parametrize("turns", [True, False])
+def test_a_sole_that_rolls_over_its_edge_does_not_contradict_the_estimate_one_that_slides_does(
+    turns,
+):
+    lasts, sides = LATE + LASTS, ("left", "right")
+    legs = [SIDE.format(side=side, y=y) for side, y in zip(sides, (0.1, -0.1), strict=True)]
+    spec = mujoco.MjSpec.from_string(BIPED.format(legs="".join(legs)))
+    own = base_estimator(
+        mb.read_mjcf(spec), [mb.Contact(f"{side}{k}") for side in sides for k in range(3)],
+        imu=Imu("trunk", kind="body"), encoders=Encoders(rate_noise=0.01), period=DT,
+    )  # fmt: skip
+    names = list(next(s for s in own.inputs if s.name == "y").components)
+    rates = {"left_ankle": TURNS if turns else -TURNS}
+    rates |= {} if turns else {"left_hip": TURNS}  # the foot stays level and moves
+    y, z, statuses, speeds = own.y0.copy(), own.z0, list[float](), list[float]()
+    for tick in range(round((RESTS + lasts) / DT)):
+        for joint, rate in rates.items():
+            y[names.index(f"{joint}.rate")] = rate * (tick * DT >= RESTS)
+            y[names.index(joint)] += DT * y[names.index(f"{joint}.rate")]
+        mask = np.repeat([1.0, tick * DT < RESTS], 3)
+        out = own.function(y=y, valid=np.ones(5), mask=mask, dt=DT, z=z)
+        z = out["z_next"]
+        statuses.append(float(out["status"]))
+        speeds.append(float(np.abs(np.array(out["v"])[:3]).max()))
+    assert max(statuses) == (0 if turns else 2)
+    if turns:
+        assert max(speeds) < 0.2 * TURNS * HEIGHT, "of what the sole moves by"
+
+
 class Level:
     """What `noise_of_speed` and `rolled` read of a design and a landmark."""
 
     def __init__(self, normal, gravity=(0, 0, -9.81), **footing):
         self.normal, self.gravity = np.asarray(normal), np.asarray(gravity)
         self.size, self.radius, self.footing = 3, 0.02, Footing(**footing)
+        self.sole, self.reach = False, 0.0
+
+
+def noise(own, u, variance, turn2=0.0, turn_variance=1.0):
+    """Return the noise that a landmark's speed adds."""
+    speed = FootSpeed(ca.SX(u), *(ca.SX(x) for x in (variance, turn2, turn_variance)))
+    return np.array(ca.evalf(ca.densify(noise_of_speed(own, own, speed))))
 
 
 def test_noise_by_speed_is_that_of_its_parts_along_the_ground_and_across():
@@ -138,14 +198,20 @@ def test_noise_by_speed_is_that_of_its_parts_along_the_ground_and_across():
         n, u = rng.standard_normal(3), rng.standard_normal(3)
         n, variance = n / np.linalg.norm(n), 0.1 * rng.random() ** 2
         own, up = Level(n, bounce=0.03), n @ u
-        Q = np.array(ca.evalf(noise_of_speed(own, own, FootSpeed(ca.SX(u), ca.SX(variance)))))
+        Q = noise(own, u, variance)
         beyond = max(0.0, 1 - DEVIATIONS**2 * variance / (u @ u))
         along = np.linalg.norm(u - up * n) ** 2
         t = np.linalg.svd(n[None])[2][1]
         np.testing.assert_allclose(Q @ n, 0.03 * beyond * up**2 * n, atol=1e-14)
         np.testing.assert_allclose(Q @ t, 0.03 * beyond * along * t, atol=1e-14)
-        slow = FootSpeed(ca.SX(u), ca.SX(1.01 * u @ u / DEVIATIONS**2))
-        assert not np.array(ca.evalf(noise_of_speed(own, own, slow))).any(), "as errors explain"
+        assert not noise(own, u, 1.01 * u @ u / DEVIATIONS**2).any(), "as errors explain"
+        own.size, own.sole, own.reach = 6, True, 0.1
+        of_sole = noise(own, u, variance, 4.0, 0.1)
+        turns = 0.03 * (4.0 - DEVIATIONS**2 * 0.1) * np.eye(3)
+        np.testing.assert_allclose(of_sole[:3, :3], Q + 0.01 * turns, atol=1e-14)
+        np.testing.assert_allclose(of_sole[3:, 3:], turns, rtol=1e-12)
+        assert not of_sole[:3, 3:].any()
+        assert not noise(own, u, variance, 4.0, 4.1 / DEVIATIONS**2)[3:, 3:].any()
 
 
 @pytest.mark.parametrize("rate", [-3.0, 6.0])

@@ -266,9 +266,7 @@ LINES: dict[str, Callable[[], Iterator[str]]] = {"trot": trot, "walk": walk}
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(prog="robots.legs", description=__doc__)
-    parser.add_argument(
-        "rows", nargs="*", choices=[*PARTS, *LINES], default=[], help="all by default"
-    )
+    parser.add_argument("rows", nargs="*", choices=["all", *PARTS, *LINES], default="all")
     models.add_argument(parser)
     chosen = parser.parse_args().rows
     print(
@@ -276,11 +274,11 @@ def main() -> None:
     )
     print("|---|---|---|---|---|---|---|---|---|")
     for name, rows in PARTS.items():
-        if not chosen or name in chosen:
+        if "all" in chosen or name in chosen:
             for row in rows():
                 print(row, flush=True)
     for name, lines in LINES.items():
-        if not chosen or name in chosen:
+        if "all" in chosen or name in chosen:
             for line in lines():
                 print(line, flush=True)
 

@@ -5,7 +5,10 @@ from collections.abc import Iterator, Sequence
 from mbcasadi.description import Controller
 from mbcasadi.description.controller import UNREPORTED
 from mbcasadi.plant import Plant
+from mbcasadi.plant.contact_share import ENOUGH, contact_share, contact_step
+from mbcasadi.plant.contacts import find_frame, find_point
 from mbcasadi.validation.closed_loop import Recording, Runnable, Scenario
+from mbcasadi.validation.closed_loop.tick_row import KINDS
 from mbcasadi.validation.metrics import Criteria, Metric, StatusRow
 from mbcasadi.validation.metrics.criteria import missed_defaults
 from mbcasadi.validation.metrics.text import (
@@ -104,6 +107,7 @@ def run_notes(
         *_secondary_notes(controller),
         *_delay_notes(controller, scenario, plant),
         *servo_notes(controller, plant, scenario.delay),
+        *_contact_notes(controller, recording, plant),
         *_estimator_notes(scenario),
     ]
 
@@ -113,6 +117,22 @@ def _estimator_notes(scenario: Scenario) -> Iterator[str]:
     if scenario.estimator is not None:
         unseen = scenario.estimator.sensing.estimator.unobservable
         yield from [f"Nothing observes: {'; '.join(unseen)}."] if unseen else []
+
+
+def _contact_notes(controller: Controller, recording: Recording, plant: Plant) -> Iterator[str]:
+    """Yield a note where the step damps what contact forces were found for."""
+    model, q, contacts = plant.model, recording.q[0], controller.contacts
+    frames = [find_point(model, c.frame, *c.place) for c in contacts if c.place]
+    for kind in KINDS:
+        frames += [find_frame(model, c.frame, kind) for c in contacts if c.kind == kind]
+    share = contact_share(model, q, frames, plant.timestep)
+    if share < ENOUGH:
+        yield (
+            f"Steps of {1e3 * plant.timestep:g} ms damp joints and servos behind the contacts: "
+            f"{share:.2f} of what contact forces bring about is left, they slide and "
+            f"bounce {1 / share:.1f} times as long as solref says. "
+            f"ScenarioOptions(timestep={contact_step(model, q, frames):g}) leaves more."
+        )
 
 
 def _secondary_notes(controller: Controller) -> Iterator[str]:

@@ -16,13 +16,8 @@ from robots.whole_body.trials import HUMANOIDS, QUADRUPEDS, SPRUNG
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(prog="robots.whole_body", description=__doc__)
-    parser.add_argument(
-        "robots",
-        nargs="*",
-        choices=[*QUADRUPEDS, *HUMANOIDS, *SPRUNG],
-        default=[],
-        help="all by default",
-    )
+    names = ["all", *QUADRUPEDS, *HUMANOIDS, *SPRUNG]
+    parser.add_argument("robots", nargs="*", choices=names, default="all")
     parser.add_argument("--only", default="", metavar="REGEX", help="in lines")
     parser.add_argument("--sensors", action="store_true", help="an estimator gives q and v")
     models.add_argument(parser)
@@ -32,7 +27,7 @@ def main() -> None:
     heads = ["robot", "task", "ground", "planner", "m/s", "rad/s", "leans, mrad", "plans solved"]
     heads += ["velocity RMS, m/s", "tilt RMS, largest, °", "drift", "inside 3 σ"] * options.sensors
     print(f"| {' | '.join(heads)} |\n|{'---|' * len(heads)}")
-    for key in options.robots or rows_of:
+    for key in rows_of if "all" in options.robots else options.robots:
         for row in rows_of[key](key, options.only, options.sensors):
             print(row, flush=True)
 

@@ -26,6 +26,7 @@ from robots.whole_body.trials import (
     run,
     walker,
     whole_body,
+    with_estimate,
 )
 
 STRIDE, STANCE, START = 0.72, 0.44, 0.6  # s
@@ -178,4 +179,4 @@ def cells(robot: Walker, task: Task, loop: Loop) -> str:
     if not isinstance(task, Still):
         return run(robot, task, loop)
     recording, solved = recorded(robot, task, loop)
-    return f"{stands(recording, robot, task)} | {solved:.1%}"
+    return with_estimate(f"{stands(recording, robot, task)} | {solved:.1%}", recording, robot)

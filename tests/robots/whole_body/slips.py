@@ -3,7 +3,7 @@
 The base moves as in the walk, and so does what its IMU reads; the leg of a foot that slips follows
 it, which encoders read. What the law would do about it is not in it.
 
-cd tests && python -m robots.whole_body.slips [--models FOLDER] [go2 | g1 …]
+cd tests && python -m robots.whole_body.slips [--models FOLDER] go2 | g1 …
 """
 
 import argparse
@@ -110,7 +110,7 @@ def rows(key: str) -> Iterator[str]:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="robots.whole_body.slips", description=__doc__)
     robots = {**QUADRUPEDS, **HUMANOIDS}
-    parser.add_argument("robots", nargs="*", choices=robots, default=["go2", "anymal", "g1"])
+    parser.add_argument("robots", nargs="+", choices=[*robots])
     models.add_argument(parser)
     chosen = parser.parse_args().robots
     print("| robot | task | velocity RMS, m/s | tilt RMS, largest, ° | drift | inside 3 σ |")

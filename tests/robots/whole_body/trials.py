@@ -17,6 +17,8 @@ import mbcasadi as mb
 from mbcasadi import mpc
 from mbcasadi.control import InverseDynamicsQP
 from mbcasadi.estimation import Footing
+from mbcasadi.plant.contact_share import contact_step
+from mbcasadi.plant.contacts import find_frame
 from mbcasadi.validation import (
     OuterLaw,
     Recording,
@@ -97,24 +99,30 @@ class Task:
         return np.array([speed, 0.0, self.turn * (10 <= t < 18)])
 
 
+def described(key: str) -> tuple[mujoco.MjSpec, Array, list[str]]:
+    """Return the model of a robot on a level ground, its pose there, and the sites of its feet."""
+    if key in HUMANOIDS:
+        return soles.on_soles(HUMANOIDS[key])
+    if key in SPRUNG:
+        return cassie.on_points()
+    if key == "own":
+        spec = mujoco.MjSpec.from_file(str(mb.models.path("quadruped")))
+        level = np.array(mb.read_mjcf(spec).tree.keyframes["stand"], dtype=float)
+        return spec, level, ["FL", "FR", "RL", "RR"]
+    return *trots.model_on_floor(QUADRUPEDS[key]), [f"foot{k}" for k in range(4)]
+
+
 def walker(key: str, ground: Ground, sensed: bool = False) -> Walker:
     """Return a robot that stands on a ground; `sensed` where an estimator gives its state."""
-    names = [f"foot{k}" for k in range(4)]
-    if key in HUMANOIDS:
-        spec, level, names = soles.on_soles(HUMANOIDS[key])
-    elif key in SPRUNG:
-        spec, level, names = cassie.on_points()
-    elif key == "own":
-        spec = mujoco.MjSpec.from_file(str(mb.models.path("quadruped")))
-        names = ["FL", "FR", "RL", "RR"]
-        level = np.array(mb.read_mjcf(spec).tree.keyframes["stand"], dtype=float)
-    else:
-        spec, level = trots.model_on_floor(QUADRUPEDS[key])
+    spec, level, names = described(key)
     for geom in spec.geoms:
         if geom.type == mujoco.mjtGeom.mjGEOM_PLANE:
             geom.quat = ground.quaternion
         if ground.friction is not None:
             geom.friction[0] = ground.friction
+    model = spec.compile()
+    places = [find_frame(model, name, "site") for name in names]
+    spec.option.timestep = contact_step(model, level, places)
     system, up = mb.read_mjcf(spec), tuple(ground.rotation[:, 2])
     plane = next(g for g in spec.geoms if g.type == mujoco.mjtGeom.mjGEOM_PLANE)
     for x in (1.5, 3.5) if ground.block else ():
@@ -217,12 +225,14 @@ def run(robot: Walker, task: Task, loop: Loop) -> str:
     """Return what became of a task, as cells of the table."""
     recording, solved = recorded(robot, task, loop)
     words = leap(recording, robot) if task.name == "jump" else figures(recording, robot, task)
-    cells = f"{words} | {solved:.1%}"
-    return (
-        f"{cells} | {estimate_cells(recording, robot.model.compile())}"
-        if robot.footing is not None
-        else cells
-    )
+    return with_estimate(f"{words} | {solved:.1%}", recording, robot)
+
+
+def with_estimate(words: str, recording: Recording, robot: Walker) -> str:
+    """Return cells of the table, with the errors of the estimate where there is one."""
+    if robot.footing is None:
+        return words
+    return f"{words} | {estimate_cells(recording, robot.model.compile())}"
 
 
 def leap(recording: Recording, robot: Walker) -> str:
