@@ -6,7 +6,11 @@ import pytest
 from typer.testing import CliRunner
 
 from mbcasadi.cli.app import app
+from mbcasadi.codegen.background_build import can_build_in_background
 
+pytestmark = pytest.mark.skipif(
+    not can_build_in_background(), reason="processes cannot be copied here"
+)
 RUN = CliRunner()
 SPEC = """
 type = "inverse_dynamics_qp"

@@ -4,11 +4,14 @@ import casadi as ca
 import pytest
 
 from mbcasadi.codegen import export_c
-from mbcasadi.codegen.background_build import BackgroundBuild
+from mbcasadi.codegen.background_build import BackgroundBuild, can_build_in_background
 from mbcasadi.errors import ExportError
 from mbcasadi.linalg import loops
 from mbcasadi.linalg.side_by_side import side_by_side
-from mbcasadi.pickles import NotSendableError
+
+pytestmark = pytest.mark.skipif(
+    not can_build_in_background(), reason="processes cannot be copied here"
+)
 
 
 def law_with_loops() -> ca.Function:
@@ -33,18 +36,21 @@ def test_the_c_of_another_process_is_that_of_this_one(tmp_path):
     assert project.build().seconds == 0.0  # it is there
 
 
+def broken(*_):
+    """Fail otherwise than by an exception of ours."""
+    return 1 / 0
+
+
 def test_errors_of_the_other_process_are_those_of_an_export(tmp_path, monkeypatch):
-    folders = [tmp_path / name for name in "abc"]
+    folders = [tmp_path / name for name in "ab"]
     for folder in folders:
         folder.mkdir()
     monkeypatch.setenv("CC", "no-such-compiler")
     with pytest.raises(ExportError, match="'no-such-compiler'"):
         BackgroundBuild(law_with_loops(), folders[0]).project()
-    with pytest.raises(NotSendableError):
-        BackgroundBuild((n for n in range(3)), folders[1])
-    monkeypatch.setenv("PYTHONHOME", str(tmp_path))
-    with pytest.raises(ExportError, match="ended with status 1:"):
-        BackgroundBuild(law_with_loops(), folders[2]).project()
+    monkeypatch.setattr("mbcasadi.codegen.background_build.export_c", broken)
+    with pytest.raises(ExportError, match=r"ended with status 1:\n(.*\n)*ZeroDivisionError"):
+        BackgroundBuild(law_with_loops(), folders[1]).project()
 
 
 def test_a_build_that_nobody_waits_for_is_stopped(tmp_path):

@@ -26,10 +26,9 @@ from mbcasadi.codegen.compiled_library import compiled_library, this_machine
 from mbcasadi.codegen.compiler import process_folder
 from mbcasadi.description import Controller
 from mbcasadi.errors import ProblemError
-from mbcasadi.pickles import NotSendableError, pickle_of
 from mbcasadi.plant import Plant
+from mbcasadi.validation.campaigns.pickles import NotSendableError, pickle_of, source_of
 from mbcasadi.validation.campaigns.shipped_code import Files, ShippedCode, digest_of_files
-from mbcasadi.validation.campaigns.source_text import source_of
 from mbcasadi.validation.closed_loop import (
     CompiledLaw,
     FastLaw,

@@ -11,17 +11,16 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.codegen.background_build import BackgroundBuild
+from mbcasadi.codegen.background_build import BackgroundBuild, can_build_in_background
 from mbcasadi.codegen.compiler import find_compiler
 from mbcasadi.codegen.count import operations
 from mbcasadi.description import Controller
 from mbcasadi.description.controller import HasController
-from mbcasadi.pickles import NotSendableError
 from mbcasadi.plant import Plant
 from mbcasadi.validation.closed_loop.compiled_law import Caller, CompiledLaw, controller_of
 from mbcasadi.validation.closed_loop.runnable import Runnable
@@ -87,22 +86,34 @@ class EarlyLaw(Runnable):
         project = self.build.project()
         return CompiledLaw(self.controller, project.load(), project)
 
-    def difference(self, law: CompiledLaw) -> float:
-        """Return how far the controls of the C are from those of the first run.
-
-        It is the largest difference of a component at the same inputs, as a share of the largest
-        control of that run; infinite where a status differs.
-        """
-        caller, largest, scale = Caller(law.function), 0.0, 0.0
+    def difference(self, law: CompiledLaw) -> "Difference":
+        """Return how far the ticks of the C are from those of the first run, at the same inputs."""
+        caller, largest, scale, other, unsafe = Caller(law.function), 0.0, 0.0, 0, 0
+        safe = self.controller.safe_statuses
         for inputs, outputs in self._first[0].calls:
-            other = caller(inputs)
-            if not np.array_equal(other.get("status", 0), outputs.get("status", 0)):
-                return float("inf")
-            u = outputs["u"]
+            found, u = caller(inputs), outputs["u"]
             scale = max(scale, float(np.abs(u).max(initial=0.0)))
-            apart = np.where(np.isnan(u) & np.isnan(other["u"]), 0.0, np.abs(other["u"] - u))
+            own, status = (float(x.get("status", np.zeros(1))[0]) for x in (outputs, found))
+            if status != own:
+                other += 1
+                unsafe += status in safe and own not in safe
+                continue
+            apart = np.where(np.isnan(u) & np.isnan(found["u"]), 0.0, np.abs(found["u"] - u))
             largest = max(largest, float(np.nan_to_num(apart, nan=np.inf).max(initial=0.0)))
-        return largest / scale if scale else largest
+        return Difference(largest / scale if scale else largest, other, unsafe)
+
+
+class Difference(NamedTuple):
+    """The ticks of a controller's C beside those of its Function.
+
+    Fields: `share`, the largest difference of a control, of the largest control of the run, where
+    both have the same status; `other`, ticks with another status; `unsafe`, those of them with a
+    safe output of the C only.
+    """
+
+    share: float
+    other: int
+    unsafe: int
 
 
 @contextmanager
@@ -110,7 +121,7 @@ def early_law(given: Controller | HasController | Runnable, ticks: int) -> Itera
     """Yield a law that runs at once and compiles meanwhile; where that does not pay, `given`.
 
     It does not in a long run, or where ticks are slow, as those of a predictive controller are; it
-    cannot where the controller has no pickle. Nothing of that depends on the machine.
+    cannot where processes cannot be copied.
 
     Args:
         given: as data, an object that carries one, or a `Runnable`, which runs already.
@@ -119,7 +130,7 @@ def early_law(given: Controller | HasController | Runnable, ticks: int) -> Itera
     Raises:
         CompilerError: there is no compiler.
     """
-    if isinstance(given, Runnable) or ticks > MOST_TICKS:
+    if isinstance(given, Runnable) or ticks > MOST_TICKS or not can_build_in_background():
         yield given
         return
     find_compiler()  # now, not behind the run
@@ -128,11 +139,7 @@ def early_law(given: Controller | HasController | Runnable, ticks: int) -> Itera
         yield data
         return
     with tempfile.TemporaryDirectory(prefix="mbcasadi-") as folder:
-        try:
-            build = BackgroundBuild(data, Path(folder))
-        except NotSendableError:
-            yield given
-            return
+        build = BackgroundBuild(data, Path(folder))
         try:
             yield EarlyLaw(data, build)
         finally:

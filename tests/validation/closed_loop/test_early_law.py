@@ -7,12 +7,16 @@ import numpy as np
 import pytest
 
 import mbcasadi as mb
+from mbcasadi.codegen.background_build import can_build_in_background
 from mbcasadi.control import InverseDynamicsQP, PostureTask
 from mbcasadi.errors import CompilerError
 from mbcasadi.validation import Criteria, ReportOptions
 from mbcasadi.validation.closed_loop import early_law
 from mbcasadi.validation.closed_loop.early_start import MOST_TICKS, BackgroundBuild, EarlyLaw
 
+pytestmark = pytest.mark.skipif(
+    not can_build_in_background(), reason="processes cannot be copied here"
+)
 MODEL = mb.models.path("four_bar")
 START = 0.1 * np.ones(3)
 
@@ -53,7 +57,7 @@ def test_the_motion_is_that_of_the_function_whatever_the_cache_has(reports, law)
 
 def test_a_run_fails_where_its_c_computes_something_else(law, monkeypatch):
     spec = mujoco.MjSpec.from_file(str(MODEL))
-    spec.option.gravity[2] *= 1.0001
+    spec.option.gravity[2] *= 1.01
     heavier = replace(law, system=mb.read_mjcf(spec.to_xml())).controller
     monkeypatch.setattr(
         "mbcasadi.validation.closed_loop.early_start.BackgroundBuild",
@@ -64,20 +68,23 @@ def test_a_run_fails_where_its_c_computes_something_else(law, monkeypatch):
     assert "differ from the Function's" in run.notes[-1]
 
 
-def test_another_status_or_number_is_another_tick(law):
+def test_other_numbers_and_safe_outputs_of_the_c_are_counted(law):
     with early_law(law, 10) as early:
         caller = early.start(None)
         zeros = {name: np.zeros(caller.size(name)) for name in caller.names_in}
         caller(zeros)
-        compiled = early.compiled()
-        assert early.difference(compiled) < 1e-12
-        kept = caller.calls[0][1]
-        for name in ("u", "status"):
-            right = kept[name]
-            for wrong in (right + 1e-3, np.full_like(right, np.nan)):
-                kept[name] = wrong
-                assert early.difference(compiled) > 1e-4
-            kept[name] = right
+        compiled, kept = early.compiled(), caller.calls[0][1]
+        assert early.difference(compiled) == pytest.approx((0.0, 0, 0), abs=1e-9)
+        right = dict(kept)
+        for wrong in (right["u"] + 1e-3, np.full_like(right["u"], np.nan)):
+            kept["u"] = wrong
+            assert early.difference(compiled).share > 1e-4
+        safe = {float(status) for status in law.controller.safe_statuses}
+        for status in {0.0, 1.0, *safe}:
+            kept["status"] = np.array([status])
+            other = status != right["status"][0]
+            unsafe = other and right["status"][0] in safe and status not in safe
+            assert early.difference(compiled)[1:] == (other, unsafe)
 
 
 def test_what_runs_already_is_long_or_judged_by_times_waits_for_the_c(law, monkeypatch):

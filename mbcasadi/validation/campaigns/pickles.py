@@ -1,9 +1,13 @@
-"""An object as bytes, from which another process makes it again."""
+"""Functions and objects of a user as bytes, from which another process makes them again."""
 
+import functools
+import inspect
 import pickle
 import pickletools
 from importlib import import_module
 from types import ModuleType
+
+from mbcasadi.validation.closed_loop import Policy
 
 MAIN = "__main__"
 ADVICE = "pip install cloudpickle, or put the controller into a module"
@@ -36,6 +40,21 @@ def pickle_of(thing: object) -> bytes:
     if library is None and MAIN in words:
         raise NotSendableError(f"it is defined in the script that runs; {ADVICE}")
     return content
+
+
+def source_of(thing: object) -> str:
+    """Return the text of a function, an object's class, or what a policy consists of.
+
+    Pickles have functions of modules by name; their text tells one version from another.
+    """
+    if isinstance(thing, Policy):
+        return "".join(map(source_of, (thing.observe, thing.policy, thing.action)))
+    if isinstance(thing, functools.partial):
+        return source_of(thing.func)
+    try:
+        return inspect.getsource(thing if inspect.isroutine(thing) else type(thing))
+    except (OSError, TypeError):  # of a compiled module, or typed into an interpreter
+        return ""
 
 
 def _cloudpickle() -> ModuleType | None:
