@@ -69,19 +69,19 @@ class EarlyVerdict:
 
     def __init__(self, progress: console.ShownProgress, output: Saved) -> None:
         self._progress, self._output = progress, output
-        self._shown: bool | str | None = "nothing"
+        self._shown: tuple[bool | None, ...] = ()
 
     def show(self, report: "Report") -> None:
         """Print the criteria of a run that is judged."""
         if not self._output.as_json:
             with self._progress.hidden():
                 console.show([report.table()])
-            self._shown = report.passed
+            self._shown = (report.passed,)
 
     def rest_of(self, report: "Report") -> Iterator[str | Table]:
         """Yield what was not printed; all of it where the verdict is another one."""
         items = report_items(report)
-        if report.passed == self._shown:
+        if self._shown == (report.passed,):
             next(items)
         yield from items
 

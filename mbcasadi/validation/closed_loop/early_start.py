@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, final
+from typing import NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,10 @@ MOST_TICKS, MOST_OPERATIONS = 6_000, 2e9
 CasADi takes some 4 ns an operation; those of the QP solver are not counted."""
 
 
+COMPARED = ("u", "status")
+"""Outputs of a tick that the C has to give too."""
+
+
 @final
 class RecordingCaller(Caller):
     """Calls the Function, and keeps the inputs and the control of each tick."""
@@ -47,9 +51,6 @@ class RecordingCaller(Caller):
         kept = {name: outputs[name] for name in COMPARED if name in outputs}
         self.calls.append((inputs, kept))
         return outputs
-
-
-COMPARED = ("u", "status")
 
 
 @dataclass(frozen=True)
@@ -117,7 +118,9 @@ class Difference(NamedTuple):
 
 
 @contextmanager
-def early_law(given: Controller | HasController | Runnable, ticks: int) -> Iterator[Any]:
+def early_law(
+    given: Controller | HasController | Runnable, ticks: int
+) -> Iterator[Controller | HasController | Runnable]:
     """Yield a law that runs at once and compiles meanwhile; where that does not pay, `given`.
 
     It does not in a long run, or where ticks are slow, as those of a predictive controller are; it

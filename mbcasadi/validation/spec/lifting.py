@@ -197,11 +197,11 @@ def _duration(begin: Array, end: Array, points: Array, slowness: float) -> float
     along = points @ (end - begin) / way
     ahead = along.max() - end @ (end - begin) / way
     behind = begin @ (end - begin) / way - along.min()
-    room = max(0.0, PRESSED * min(ahead, behind))  # m beyond either end
+    margin = max(0.0, PRESSED * min(ahead, behind))  # m beyond either end
     x = np.linspace(0.5, 1.0, 200)[:-1]  # of the time; the first half is the second mirrored
     left = 1 - x**3 * (10 - 15 * x + 6 * x**2)
     slope = np.abs(60 * x - 180 * x**2 + 120 * x**3)
-    longest = np.sqrt(slowness * way * np.max(slope / (room + way * left)))
+    longest = np.sqrt(slowness * way * np.max(slope / (margin + way * left)))
     return max(SHORTEST, float(np.ceil(10 * longest) / 10))
 
 
