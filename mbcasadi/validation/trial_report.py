@@ -41,6 +41,7 @@ from mbcasadi.validation.metrics import (
     require_reportable,
     run_statistics,
 )
+from mbcasadi.validation.metrics.end_after_fall import EndAfterFall
 from mbcasadi.validation.report import (
     RenderedFrames,
     Report,
@@ -229,9 +230,15 @@ def _measure(setting: _Setting, law: Runnable) -> _Measurements:
     ready, given, scenario, criteria, report, progress = setting
     plants, plant = ready.plants, ready.plant
     require_reportable(law.controller)
+    ends = EndAfterFall(law.controller, plants.make, criteria, scenario.options.outer)
     with observer_of(report, plant) as observer:
         recording = run_loop(
-            law, plant, scenario, lambda text, done: progress(text, RUN_FROM + done / 2), observer
+            law,
+            plant,
+            scenario,
+            lambda text, done: progress(text, RUN_FROM + done / 2),
+            observer,
+            ends,
         )
     progress("timing ticks", 0.8)
     times, untimed = time_ticks(law, recording) if report.timing else (None, ())

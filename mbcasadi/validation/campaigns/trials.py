@@ -7,6 +7,7 @@ import zlib
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,6 +21,7 @@ from mbcasadi.validation.campaigns.outcome import Outcome
 from mbcasadi.validation.closed_loop import Runnable, Scenario, loaded_estimator, run_loop
 from mbcasadi.validation.closed_loop.monitor_in_c import with_monitor
 from mbcasadi.validation.metrics import judge, outer_law_run, run_statistics
+from mbcasadi.validation.metrics.end_after_fall import EndAfterFall
 from mbcasadi.validation.run import initial_configuration
 from mbcasadi.validation.run.model_bytes import model_of_bytes
 
@@ -93,8 +95,9 @@ class Trials:
             plant = self.plant(case)
             scenario = self.scenario(plant, case)
             law = kit.controller.load(plant) if kit.controller.has_state else self.law
-            recording = run_loop(law, plant, scenario, _stop_after(time_limit))
             outer, controller = self.options.outer, law.controller
+            ends = EndAfterFall(controller, partial(self.plant, case), kit.trial.criteria, outer)
+            recording = run_loop(law, plant, scenario, _stop_after(time_limit), until=ends)
             above = None if outer is None else outer_law_run(outer, controller.period, timed=False)
             statistics = run_statistics(
                 controller, recording, plant, kit.trial.criteria, outer=above, delay=case.delay

@@ -38,6 +38,9 @@ Array = NDArray[np.float64]
 STEP_ROUNDING = 1e-6
 PROGRESS_CALLS = 100  # of one run
 
+Until = Callable[[mujoco.MjData, Callable[[], Recording]], str | bool]
+"""Whether a run ends after a tick, of MuJoCo's data at its state and what was recorded; or why."""
+
 
 def divides(timestep: float, period: float) -> bool:
     """Whether a period is a multiple of a time step, up to rounding."""
@@ -68,7 +71,7 @@ def run_loop(
     scenario: Scenario,
     progress: Progress | None = None,
     observer: Observer | None = None,
-    until: Callable[[mujoco.MjData], bool] | None = None,
+    until: Until | None = None,
 ) -> Recording:
     """Run a `ClosedLoop` for the scenario's time, and return all measurements, tick by tick.
 
@@ -78,7 +81,7 @@ def run_loop(
     Args:
         law, plant, scenario, observer: of the loop.
         progress: called about `PROGRESS_CALLS` times.
-        until: whether the run ends after a tick, of MuJoCo's data at its state; without an event.
+        until: whether the run ends after a tick; a text says why, and is an event.
 
     Raises:
         ProblemError, ShapeError, UnknownNameError, ControllerError: see `ClosedLoop`.
@@ -89,13 +92,21 @@ def run_loop(
     monitor = None if controller.monitor is None else Caller(controller.monitor)
     loop = ClosedLoop(law, plant, scenario, observer)
     recorder, events = Recorder(ticks), tuple[str, ...]()
+    contacts, estimator = tuple(c.frame for c in controller.contacts), scenario.estimator
+    columns = columns_of(controller, plant) | ({} if estimator is None else estimator.columns)
+
+    def recorded() -> Recording:
+        return recorder.finish(contacts, events, columns)
+
     for k in range(ticks):
         try:
             row = loop.control()
             values = loop.inputs | {"u": loop.outputs["u"]}
             monitored = monitor(values) if monitor else {}
             recorder.add(row, monitored | loop.estimate)
-            if until is not None and until(plant.data):
+            ends = until is not None and until(plant.data, recorded)
+            if ends:
+                events = (ends,) if isinstance(ends, str) else ()
                 break
             loop.advance()
         except SimulationError as error:
@@ -105,10 +116,7 @@ def run_loop(
             break
         if progress and k % max(1, ticks // PROGRESS_CALLS) == 0:
             progress("simulating", k / ticks)
-    contacts = tuple(c.frame for c in controller.contacts)
-    estimator = scenario.estimator
-    columns = columns_of(controller, plant) | ({} if estimator is None else estimator.columns)
-    return recorder.finish(contacts, events, columns)
+    return recorded()
 
 
 class ClosedLoop:

@@ -16,9 +16,8 @@ from mbcasadi.plant import Plant
 from mbcasadi.progress import Progress
 from mbcasadi.validation.closed_loop import Recording, run_loop
 from mbcasadi.validation.metrics import Criteria, Verdict, run_statistics
-from mbcasadi.validation.metrics.criteria import DEFAULTS
-from mbcasadi.validation.metrics.plant_metrics import HEIGHT, TILT
-from mbcasadi.validation.metrics.standing import Poses, Upright, standing_bases
+from mbcasadi.validation.metrics.end_after_fall import upright_of
+from mbcasadi.validation.metrics.standing import Upright
 from mbcasadi.validation.run.conditions import FinishedRun
 from mbcasadi.validation.run.experiments import Experiment, experiments
 
@@ -67,10 +66,8 @@ class Repetitions:
 
 def fall_of(run: FinishedRun, criteria: Criteria) -> Fall | None:
     """Return when a robot has fallen, by the criteria or else the defaults; None if none does."""
-    limits = DEFAULTS | dict(criteria.limits or {})
     model, recording = run.plants.make().model, run.recording
-    bases = tuple(standing_bases(Poses(recording, model)))
-    upright = Upright(bases, limits[HEIGHT], limits[TILT])
+    upright = upright_of(recording, model, criteria)
     tick = upright.first_lost(recording, model)
     if not tick:
         return None
@@ -128,7 +125,7 @@ def _repeated(
         recording = run_loop(law, plant, scenario)
         return recording, _values(replace(run, law=law), criteria, recording, plant)
     scenario = replace(scenario, duration=fall.end * law.controller.period)
-    recording = run_loop(law, plant, scenario, until=fall.upright.is_lost)
+    recording = run_loop(law, plant, scenario, until=lambda data, _: fall.upright.is_lost(data))
     compared = recording.before(min(fall.tick, recording.ticks))
     return recording, _values(replace(run, law=law), criteria, compared, plant)
 

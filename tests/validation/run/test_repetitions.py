@@ -7,7 +7,8 @@ from support.tripod import MODEL, START, standing
 
 import mbcasadi as mb
 from mbcasadi.errors import ProblemError
-from mbcasadi.validation import Criteria, Push
+from mbcasadi.validation import Case, Criteria, Push, Trial, campaign
+from mbcasadi.validation.metrics.end_after_fall import AFTER
 from mbcasadi.validation.run.repetitions import LONGER, MOST_RUNS
 
 TOWER = """<mujoco><option timestep=".005"/><worldbody><geom type="plane" size="5 5 .1"/>
@@ -20,6 +21,11 @@ PUSH = Push("trunk", (60.0, 0.0, 0.0), 0.1, 0.4)
 LIMITS = Criteria({"plant.height": 0.6, "plant.tilt": 0.7, "torque.saturated": 0.0})
 
 
+def hold_hip(t, q, v):
+    """Hold the hip."""
+    return np.array([-150.0 * q[7] - 6.0 * v[6]])
+
+
 class Hip:
     """A law that holds the hip, and remembers when it was called."""
 
@@ -30,7 +36,7 @@ class Hip:
         if t == 0.0:
             self.runs.append(0)
         self.runs[-1] += 1
-        return np.array([-150.0 * q[7] - 6.0 * v[6]])
+        return hold_hip(t, q, v)
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +77,7 @@ def test_repetitions_end_where_the_robot_has_fallen_or_a_share_after_the_run_had
     assert fall.time == pytest.approx(tick * PERIOD)
     assert fall.end == pytest.approx(np.ceil(LONGER * tick) * PERIOD)
     whole, *again = law.runs
-    assert whole == DURATION / PERIOD
+    assert whole == tick + AFTER / PERIOD + 1
     assert len(again) >= 3
     assert max(again) == round(fall.end / PERIOD)
     stood = {cause.name: cause for cause in fall.causes}
@@ -83,6 +89,35 @@ def test_repetitions_end_where_the_robot_has_fallen_or_a_share_after_the_run_had
     )
 
 
+def test_a_run_ends_a_second_after_a_fall_that_its_criteria_forbid_and_says_so(fallen):
+    run = fallen[1].runs[0]
+    recording, tick = run.recording, tick_of_fall(run)
+    assert recording.ticks == tick + AFTER / PERIOD + 1 < DURATION / PERIOD
+    (event,) = recording.events
+    assert event.startswith(f"the robot has fallen at {tick * PERIOD:.3g} s, and the run ended 1 s")
+    verdicts = {verdict.metric: verdict for verdict in run.verdicts}
+    assert verdicts["finished"].passed is False
+    assert verdicts["plant.height"].passed is False
+
+
+@pytest.mark.parametrize("limits", [{"torque.max": 1e3}, {"plant.tilt": 4.0}])
+def test_a_run_goes_on_behind_a_fall_that_its_criteria_allow(limits):
+    given = {"period": PERIOD, "disturbance": PUSH, "criteria": Criteria(limits)}
+    run = mb.validate(Hip(), TOWER, DURATION, **given).runs[0]
+    assert tick_of_fall(run) + AFTER / PERIOD < DURATION / PERIOD
+    assert run.recording.ticks == DURATION / PERIOD
+    assert run.recording.events == ()
+    assert run.passed
+
+
+def test_a_case_of_a_campaign_ends_a_second_after_its_fall():
+    criteria = Criteria({"plant.tilt": 0.7})
+    trial = Trial(DURATION, period=PERIOD, disturbance=PUSH, criteria=criteria)
+    (outcome,) = campaign(hold_hip, TOWER, trial, [Case(0)]).outcomes
+    assert not outcome.passed
+    assert "has fallen" in outcome.events[0]
+
+
 def test_what_fails_after_the_fall_follows_from_it(fallen):
     _, report = fallen
     run = report.runs[0]
@@ -92,7 +127,7 @@ def test_what_fails_after_the_fall_follows_from_it(fallen):
     tilt = next(f for f in run.diagnosis.failures if f.verdict.metric == "plant.tilt")
     assert tilt.causes == ()
     assert tilt.before <= 0.7 < tilt.verdict.value
-    assert text.count("which follows from the fall") == 2  # height and tilt
+    assert text.count("which follows from the fall") == 3  # finished, height and tilt
     assert run.diagnosis.fall.time < DURATION
     saturated = next(f for f in run.diagnosis.failures if f.verdict.metric == "torque.saturated")
     before = np.abs(run.recording.u[: tick_of_fall(run)]) >= 200.0
