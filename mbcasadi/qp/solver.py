@@ -20,6 +20,7 @@ from mbcasadi.qp.scaled_problem import ScaledProblem, contradicts, scaled_proble
 from mbcasadi.qp.stagewise import solve_stagewise
 
 STATIONARY = 1e-6
+VIOLATED = 1e-9  # share of a row's terms
 """Relative size of `x + A_qpᵀ lam_a`, and of a violation, up to which DAQP claims an optimum."""
 
 
@@ -218,13 +219,13 @@ def _certain(
 ) -> tuple[ca.MX, ca.MX, ca.MX]:
     """Return x, lam and a `SolverFlag`: of a second method where DAQP stops or misses active rows.
 
-    Also where it violates a row, if the solution is passed on.
-
-    Where that one stops too, DAQP's result is kept.
+    Also where it violates a row by more than a share of its terms, or at all if the solution is
+    passed on: DAQP's tolerance is one of all rows, which is much of one far smaller than others.
+    Where the second method stops too, DAQP's result is kept.
     """
     claim, missed = _claim(problem, x, lam), ca.norm_inf(_gap(problem, x, lam))
-    if is_passed_on:
-        missed = ca.fmax(missed, ca.mmax(_violation(problem, x)))
+    allowed = 0 if is_passed_on else VIOLATED * (ca.fabs(problem.A) @ ca.fabs(x)) / problem.length
+    missed = ca.fmax(missed, ca.mmax(_violation(problem, x) - allowed))
     doubtful = ca.logic_and(
         claim != SolverFlag.INFEASIBLE,
         ca.logic_or(claim == SolverFlag.STOPPED, missed > REFINED),

@@ -6,6 +6,7 @@ import pytest
 
 from mbcasadi.description.qp_stages import SolverFlag
 from mbcasadi.qp.dual_active_set import _split, dual_active_set_fun
+from mbcasadi.qp.solver import _problem_fun
 
 N, M = 6, 15
 PROBLEMS = 40
@@ -105,3 +106,13 @@ def test_shares_and_rest_are_exact_though_the_pseudo_inverse_is_not():
 
 def one(place):
     return ca.MX(np.eye(M)[place])
+
+
+def test_a_row_with_small_terms_beside_a_large_unknown_is_met_to_its_own_size():
+    # DAQP's own tolerance is of x, 5e4 here: it left the first row violated by 1.6e-6 of its terms
+    far = 1 / 1.95027943e-5
+    A, lower = ca.DM([[1.0, 2.45 / far], [0.0, 1 / far]]), [2.450004, 1.0]
+    x, lam, flag = _problem_fun("daqp", tuple(A.sparsity().compress()), False)(A, lower, ca.inf)
+    assert int(flag) == SolverFlag.OPTIMAL
+    np.testing.assert_allclose(x.full().ravel(), [4e-6, far], rtol=1e-9, atol=1e-13)
+    np.testing.assert_allclose((x + A.T @ lam).full(), 0, atol=1e-9)
