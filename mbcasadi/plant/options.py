@@ -1,5 +1,6 @@
 """How a plant differs from its model: a recipe for rigid constraints, and parameter errors."""
 
+import math
 from collections.abc import Mapping
 
 import mujoco
@@ -41,10 +42,11 @@ def make_rigid(model: mujoco.MjModel) -> None:
     """Make equality constraints as rigid as MuJoCo can, with a suitable integrator.
 
     `solimp = .9999 .9999 .001`, `solref = 2 dt, 1` on every equality; dense Newton solver with
-    tolerance 0; RK4 with a step of at most 1 ms. Contacts, limits and friction keep their own
-    softness. What remains on a four-bar: 2e-5 relative in the acceleration (median).
+    tolerance 0; RK4 with the model's step, or a whole part of it of at most 1 ms. Contacts, limits
+    and friction keep their own softness. What remains on a four-bar: 2e-5 relative in the
+    acceleration (median).
     """
-    model.opt.timestep = min(model.opt.timestep, RIGID_STEP)
+    model.opt.timestep /= max(1, math.ceil(model.opt.timestep / RIGID_STEP - 1e-9))
     model.opt.integrator = mujoco.mjtIntegrator.mjINT_RK4
     soften(model, 2 * model.opt.timestep, RIGID_IMPEDANCE[0])
 

@@ -382,3 +382,12 @@ def test_the_points_of_a_sole_carry_friction_together(pull):
     assert 1 - found.tangential / found.capacity == pytest.approx(
         1 - pull / (0.5 * weight), abs=WEIGHT_SHARE
     )
+
+
+@pytest.mark.parametrize(
+    ("step", "rigid"),
+    [(2e-4, 2e-4), (1e-3, 1e-3), (2e-3, 1e-3), (2.5e-3, 2.5e-3 / 3), (5e-3, 1e-3)],
+)
+def test_a_rigid_plant_divides_its_step_into_whole_parts_of_a_millisecond_at_most(step, rigid):
+    plant = Plant(models.path("four_bar"), rigid=True, timestep=step)
+    assert plant.timestep == pytest.approx(rigid, rel=1e-12)
