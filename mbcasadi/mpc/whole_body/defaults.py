@@ -7,7 +7,6 @@ import numpy as np
 
 from mbcasadi.contacts.groups import contact_groups_of
 from mbcasadi.control.inverse_dynamics.controller import InverseDynamicsQP
-from mbcasadi.control.inverse_dynamics.parts.friction_loss import FrictionLoss
 from mbcasadi.control.inverse_dynamics.parts.observer import DisturbanceObserver
 from mbcasadi.control.inverse_dynamics.parts.rigid_springs import RigidSprings
 from mbcasadi.control.limits.joint_limits import JointLimits
@@ -119,8 +118,7 @@ def default_law(
     """Return inverse dynamics that follows joints, base and forces, and does further tasks.
 
     Its posture is that of the joints with actuators. The others move as the base and these let
-    them: a finger of grams that counted would keep the base from where its plan goes. The dry
-    friction of these joints counts at the rates of the plan, also of a joint that sticks.
+    them: a finger of grams that counted would keep the base from where its plan goes.
 
     Args:
         system: the robot.
@@ -138,9 +136,6 @@ def default_law(
     body = next(body.name for body in system.tree.bodies if place in body.joints)
     driven = tuple(name for name in system.joint_roles.driven if name != base.name)
     posture = PostureTask(driven, kp=JOINTS_KP)
-    scalar = [j for j in system.tree.joints if j.name in driven and j.kind in ("hinge", "slide")]
-    losses = {joint.name: joint.friction_loss for joint in scalar if joint.friction_loss}
-    friction = FrictionLoss(losses, task=posture.name) if losses else None
     tasks = [posture, FrameTask(body, kind="body", kp=BASE_KP, weight=10.0), *further]
     return InverseDynamicsQP(
         system,
@@ -150,7 +145,6 @@ def default_law(
         force_reference=True,
         joint_limits=limits,
         contact_damping=20.0,
-        friction_loss=friction,
         observer=DisturbanceObserver(LEARNING / time),
         rigid_springs=RigidSprings(springs, damping=SPRING_DAMPING) if springs else None,
         tunable=tunable,
