@@ -117,7 +117,8 @@ def default_law(
 ) -> InverseDynamicsQP:
     """Return inverse dynamics that follows joints, base and forces, and does further tasks.
 
-    Where it holds springs, its posture is that of the joints with actuators, in front of them.
+    Its posture is that of the joints with actuators. The others move as the base and these let
+    them: a finger of grams that counted would keep the base from where its plan goes.
 
     Args:
         system: the robot.
@@ -133,7 +134,8 @@ def default_law(
     assert system.tree is not None
     place = system.tree.joints.index(base)
     body = next(body.name for body in system.tree.bodies if place in body.joints)
-    posture = PostureTask(system.joint_roles.driven if springs else None, kp=JOINTS_KP)
+    driven = tuple(name for name in system.joint_roles.driven if name != base.name)
+    posture = PostureTask(driven, kp=JOINTS_KP)
     tasks = [posture, FrameTask(body, kind="body", kp=BASE_KP, weight=10.0), *further]
     return InverseDynamicsQP(
         system,

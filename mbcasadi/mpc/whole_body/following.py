@@ -158,9 +158,9 @@ class Following:
         """Return the state (p, v) with which the next plan begins, `delay` intervals after t, s.
 
         The law follows the plan's accelerations as far as the contacts let it, feet that touch too,
-        and brings joints back to the plan, so that is how the measured state moves, by the dynamics
-        of the plan's own step. Under the
-        plan's controls it would move otherwise: those of servos belong to the plan's positions.
+        and brings joints and base back to the plan, so that is how the measured state moves, by the
+        dynamics of the plan's own step. Under the plan's controls it would move otherwise: those of
+        servos belong to the plan's positions.
         Springs that the law holds as rigid come to rest at once: they swing several times in an
         interval, and from their present rate no plan can tell the next one.
 
