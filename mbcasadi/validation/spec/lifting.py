@@ -15,7 +15,7 @@ from mbcasadi.anatomy import RobotDescription
 from mbcasadi.anatomy.feet import RobotFoot
 from mbcasadi.errors import ProblemError
 from mbcasadi.system import GeometryContact, System
-from mbcasadi.validation.spec.leaning import lean_over
+from mbcasadi.validation.spec.leaning import PoseOver, Stance
 
 Array = NDArray[np.float64]
 
@@ -153,6 +153,9 @@ def balance_of(
                 "task squat or walk"
             )
         way = SHARE.get(len(feet), 1.0) * (np.delete(middles, k, axis=0).mean(axis=0) - center)
+        over = Stance(system, q, base, bodies, others).lean_over(way)
+        if over.overloaded:
+            raise ProblemError(_too_weak(robot, foot, over))
         point = foot.shape == "point" and len(foot.geoms) == 1
         lifts.append(
             Lift(
@@ -162,13 +165,12 @@ def balance_of(
                 contacts=tuple(c.name for c in contacts if c.geom2 in foot.geoms),
                 step=_pair(way - last),
                 takes=takes(last, way),
-                lean=_pair((leans := lean_over(system, q, base, bodies, way)) - lean),
+                lean=_pair(over.lean - lean),
                 up=UP * leg.length,
                 start=start,
             )
         )
-        lean = leans
-        last, start = way, round(start + lifts[-1].takes + EACH, 4)
+        lean, last, start = over.lean, way, round(start + lifts[-1].takes + EACH, 4)
     weight = sum(body.mass for body in system.tree.bodies) * g
     push = PUSH.get(len(feet), 0.2) * weight * robot.left
     sway = SWAY * float(np.mean([leg.length for leg in legs]))
@@ -180,6 +182,16 @@ def balance_of(
         end=start,
         push=(float(push[0]), float(push[1]), 0.0),
         sway=sway,
+    )
+
+
+def _too_weak(robot: RobotDescription, foot: RobotFoot, over: PoseOver) -> str:
+    """Return what a robot cannot carry while a foot is up."""
+    names = ", ".join(repr(name) for name in over.overloaded)
+    return (
+        f"task 'lift' of '{robot.name}': while '{foot.body}' is up, the weight is more than {names} "
+        "can carry; expected actuators that hold the robot on its other feet; try task squat or "
+        "walk"
     )
 
 

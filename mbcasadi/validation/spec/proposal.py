@@ -210,13 +210,14 @@ class Proposal:
 
     @property
     def rubs(self) -> bool:
-        """Whether driven joints have dry friction, and tools or bases follow a path.
+        """Whether driven joints have dry friction, and tools, bases or feet follow a path.
 
-        Friction that is not known is a moment on a base that squats, which arms and head follow.
+        Friction that is not known is a moment on a base that squats, which arms and head follow; it
+        turns a foot that carries little.
         """
         tree = self.system.tree
         losses = [j.friction_loss for j in tree.joints if j.name in self.driven] if tree else []
-        moves = bool(self.tools or self.drive) or self.activity == "squat"
+        moves = bool(self.tools or self.drive) or self.activity in ("squat", "lift")
         return moves and any(losses)
 
     @property
