@@ -37,8 +37,9 @@ OFF, LOADED = 0.05, 0.8
 """Of its range, that a joint keeps from its stops; of what an actuator gives, that it may carry:
 the rest balances, and carries what the model does not know."""
 
-LEAST = 0.01
-"""Rad, of a lean that is worth it."""
+LEAST, MOST = 0.01, 0.3
+"""Rad, of a lean that is worth it, and beyond which it is none: a motor that does nothing at rest
+does not balance."""
 
 NEARER = 1e-6
 """Rad, that a joint is nearer to its stop than at the start, or share of a load, where it counts.
@@ -94,7 +95,7 @@ class Stance:
         upright = self.pose_over(way, UPRIGHT)
         if not upright.is_right:
             leaning = self.pose_over(way, LEANS)
-            if leaning.there and np.abs(leaning.lean).max() > LEAST:
+            if leaning.there and LEAST < np.abs(leaning.lean).max() < MOST:
                 return leaning
         return upright._replace(lean=np.zeros(2))
 

@@ -10,7 +10,7 @@ import mbcasadi as mb
 from mbcasadi.control.regulators import equilibrium
 from mbcasadi.errors import ProblemError
 from mbcasadi.validation.spec import parse_spec, propose_spec
-from mbcasadi.validation.spec.leaning import LEANS, LOADED, UPRIGHT, Stance
+from mbcasadi.validation.spec.leaning import LEANS, UPRIGHT, Stance
 from mbcasadi.validation.spec.standing_load import StandingLoad
 
 FEET = ("left_foot", "right_foot")
@@ -81,7 +81,7 @@ def test_hips_that_cannot_carry_the_robot_are_refused(tmp_path):
     path = tmp_path / "weak.xml"
     path.write_text(model(torque=1))
     with pytest.raises(
-        ProblemError, match="is up, the weight is more than '.*_hip_roll' can carry"
+        ProblemError, match=r"is up, the weight is more than '.*_hip_roll' can carry"
     ):
         propose_spec(path, task="lift")
 
