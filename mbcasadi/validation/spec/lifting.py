@@ -190,8 +190,8 @@ def _too_weak(robot: RobotDescription, foot: RobotFoot, over: PoseOver) -> str:
     names = ", ".join(repr(name) for name in over.overloaded)
     return (
         f"task 'lift' of '{robot.name}': while '{foot.body}' is up, the weight is more than "
-        f"{names} can carry; expected actuators that hold the robot on its other feet; try task squat or "
-        "walk"
+        f"{names} can carry; expected actuators that hold the robot on its other feet; try task "
+        "squat or walk"
     )
 
 
