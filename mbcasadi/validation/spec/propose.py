@@ -102,7 +102,7 @@ def propose_spec(
     try:
         facts = facts_of(system, robot, ground, plant, activity, period, motion)
     except ProblemError as error:
-        if task is not None or activity not in ("drive", "stand") or motion.given:
+        if task is not None or activity not in ("drive", "stand", "track") or motion.given:
             raise
         facts = facts_of(system, robot, ground, plant, "hold", period, motion)
         if warn is not None:
