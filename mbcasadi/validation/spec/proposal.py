@@ -92,7 +92,8 @@ class Proposal:
     def refined(self, finer: int) -> "Proposal":
         """Return the same with shorter steps of the plant, and of the controller."""
         period = self.period / finer
-        return replace(self, period=period, timestep=period, gains=gains_for(period, self.springs))
+        step = period if self.timestep is None else min(period, self.timestep)
+        return replace(self, period=period, timestep=step, gains=gains_for(period, self.springs))
 
     def lasting(self, seconds: float) -> str:
         """Return the least multiple of the period, as the file has it, that lasts so long, s."""
