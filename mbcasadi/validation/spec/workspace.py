@@ -152,8 +152,8 @@ class _Search:
             if margin > best[1]:
                 best = ("".join(plane), margin)
                 load = max((self._load(*each)[0] for each in poses), default=0.0)
-        plane = best[0] or axes
-        return Workplace(q, axes, plane, self.radius, self.frequency, float(best[1]), load)
+        drawn, margin = best[0] or axes, float(best[1])
+        return Workplace(q, axes, drawn, self.radius, self.frequency, margin, load)
 
     @cached_property
     def axes(self) -> str:
