@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from mbcasadi.anatomy import RobotDescription
 from mbcasadi.anatomy.feet import RobotFoot
+from mbcasadi.control.inverse_dynamics.contacts.creeping import SHARE as GROUND_SHARE
 from mbcasadi.errors import ProblemError
 from mbcasadi.system import GeometryContact, System
 from mbcasadi.validation.spec.leaning import PoseOver, Stance
@@ -81,6 +82,8 @@ class Balance:
         end: s, when it begins: all feet stand again.
         push: (3,) N.
         sway, tilt: largest errors of the centre of mass, m, and of the base, rad.
+        twisting: weight of forces along the ground of soles, 1/kg²; 0 for feet that are points.
+            The least torques twist soles against each other, and soft friction gives way.
     """
 
     lifts: tuple[Lift, ...]
@@ -91,6 +94,7 @@ class Balance:
     push: tuple[float, float, float]
     sway: float
     tilt: float = TILT
+    twisting: float = 0.0
 
     @property
     def rest(self) -> float:
@@ -171,8 +175,8 @@ def balance_of(
             )
         )
         lean, last, start = over.lean, way, round(start + lifts[-1].takes + EACH, 4)
-    weight = sum(body.mass for body in system.tree.bodies) * g
-    push = PUSH.get(len(feet), 0.2) * weight * robot.left
+    total = sum(body.mass for body in system.tree.bodies)
+    push = PUSH.get(len(feet), 0.2) * total * g * robot.left
     sway = SWAY * float(np.mean([leg.length for leg in legs]))
     return Balance(
         lifts=tuple(lifts),
@@ -182,6 +186,7 @@ def balance_of(
         end=start,
         push=(float(push[0]), float(push[1]), 0.0),
         sway=sway,
+        twisting=GROUND_SHARE / total**2 if lifts[0].flat else 0.0,
     )
 
 

@@ -3,8 +3,7 @@
 The law chooses among forces that cause no motion, feet that push against each other, by the torques
 of the motors. On rigid ground nothing moves by that. MuJoCo's soft friction gives way to the
 smallest force, `v = c f_t` (`system/creep.py`): the feet slide apart, in ticks that are all solved,
-until the robot falls; soles turn, as the least torques twist them against each other. So forces
-along the ground have a weight on such contacts, if none is given,
+until the robot falls. So forces along the ground have a weight on such contacts, if none is given,
 
     r_t = SHARE W / m²,
 
@@ -29,9 +28,6 @@ Array = NDArray[np.float64]
 FASTEST = 0.04
 """m/s at the edge of the friction cone, from which on a contact creeps: a stance of 0.4 m is lost
 within 10 s."""
-
-TURNS = 0.1
-"""Rad/s at the edge of the cone, from which on a sole turns: by 1 rad within 10 s."""
 
 SHARE = 0.01
 """Of the tasks' cost. Four feet that share a push give up a quarter of it, 0.25 %."""
@@ -59,18 +55,6 @@ def creeping_speeds(system: System, contacts: tuple[Contact, ...]) -> tuple[floa
         root = None if body is None else tree.bodies[body].weld_root
         speeds.append(0.0 if root is None else creep.get(root, 0.0) * contact.friction * load)
     return tuple(speeds)
-
-
-def sole_radii(system: System, contacts: tuple[Contact, ...]) -> Array:
-    """Return (nc,) the mean distance of a body's contacts from their middle, m; 0 for one alone."""
-    carriers = [system.frame(each.frame, each.kind).carrier for each in contacts]
-    bodies = [None if carrier is None else carrier.body for carrier in carriers]
-    radii = np.zeros(len(contacts))
-    for body in set(bodies) - {None}:
-        own = [k for k, each in enumerate(bodies) if each == body]
-        points = np.array([carrier.point for k in own if (carrier := carriers[k]) is not None])
-        radii[own] = np.linalg.norm(points - points.mean(axis=0), axis=1).mean()
-    return radii
 
 
 PerForce = float | Sequence[float]
@@ -102,14 +86,12 @@ def creeping_weights(design: Design) -> tuple[Array, str]:
     """Return the weights (3 nc,) of n, t1, t2 of each contact where none are given, and a note."""
     none = np.zeros(3 * len(design.contacts))
     speeds = np.array(creeping_speeds(design.system, tuple(design.contacts)))
-    radii = sole_radii(design.system, tuple(design.contacts))
-    creeps = (speeds > FASTEST) | ((radii > 0) & (speeds > TURNS * radii))
-    system = design.system
+    creeps, system = speeds > FASTEST, design.system
     if not np.any(creeps) or design.force_reference:
         return none, ""
     mass = sum(body.mass for body in system.tree.bodies) if system.tree else 0.0
     weight = SHARE * max(float(np.max(gains.weight)) for gains in design.gains) / mass**2
     each = np.outer(creeps, [0.0, 1.0, 1.0]).ravel()
-    named = zip(design.contact_names, speeds.tolist(), creeps.tolist(), strict=True)
-    creeping = ", ".join(f"{name}: {1e3 * v:.0f} mm/s" for name, v, this in named if this)
+    named = zip(design.contact_names, speeds.tolist(), strict=True)
+    creeping = ", ".join(f"{name}: {1e3 * v:.0f} mm/s" for name, v in named if v > FASTEST)
     return weight * each, f"{creeping} at the edge of the cone; force_weight {weight:.3g}"
