@@ -48,18 +48,33 @@ def implicit_damping(model: mujoco.MjModel) -> Array:
 
 
 def contact_share(
-    model: mujoco.MjModel, q: Array, frames: Sequence[ContactFrame], step: float
+    model: mujoco.MjModel,
+    q: Array,
+    frames: Sequence[ContactFrame],
+    step: float,
+    touched: int = 0,
 ) -> float:
-    """Return s of the worst of some frames at rest in a pose, in steps of so many s; 1 for none."""
+    """Return s of the worst of some frames at rest in a pose; 1 for none.
+
+    Args:
+        model, q: MuJoCo's, and the pose (nq,).
+        frames: on the robot.
+        step: s.
+        touched: index of the body that they touch; the world by default.
+    """
     data = mujoco.MjData(model)
     data.qpos[:] = q
     mujoco.mj_forward(model, data)
-    M, J, least = np.zeros((model.nv, model.nv)), np.zeros((3, model.nv)), 1.0
+    M, least = np.zeros((model.nv, model.nv)), 1.0
+    J, other = np.zeros((2, 3, model.nv))
     mujoco.mj_fullM(model, data, M)
     damped = M + step * np.diag(implicit_damping(model))
     for frame in frames:
-        mujoco.mj_jac(model, data, J, None, frame_position(data, frame), frame.body)
-        free, held = (J @ np.linalg.solve(inertia, J.T) for inertia in (M, damped))
+        place = frame_position(data, frame)
+        mujoco.mj_jac(model, data, J, None, place, frame.body)
+        mujoco.mj_jac(model, data, other, None, place, touched)
+        moves = J - other
+        free, held = (moves @ np.linalg.solve(inertia, moves.T) for inertia in (M, damped))
         size, axes = np.linalg.eigh(free)
         kept = size > SAME * size[-1]  # a foot may move along less than three axes
         root = axes[:, kept] / np.sqrt(size[kept])
@@ -67,9 +82,11 @@ def contact_share(
     return float(least)
 
 
-def contact_step(model: mujoco.MjModel, q: Array, frames: Sequence[ContactFrame]) -> float:
+def contact_step(
+    model: mujoco.MjModel, q: Array, frames: Sequence[ContactFrame], touched: int = 0
+) -> float:
     """Return the model's step, halved until contacts get `ENOUGH`, s."""
     step, finer = float(model.opt.timestep), 1
-    while finer < FINEST and contact_share(model, q, frames, step / finer) < ENOUGH:
+    while finer < FINEST and contact_share(model, q, frames, step / finer, touched) < ENOUGH:
         finer *= 2
     return step / finer

@@ -103,3 +103,16 @@ def test_the_step_is_halved_until_contacts_get_enough(damping):
         assert step == model.opt.timestep
     else:
         assert contact_share(model, np.zeros(2), foot(model), 2 * step) < ENOUGH
+
+
+def test_what_is_touched_moves_too():
+    """Of a damped finger on a ball the motion of both is what the contact is found for."""
+    model = mujoco.MjModel.from_xml_string(f"""<mujoco><option timestep=".01"/><worldbody>
+    <body name="finger"><joint type="slide" axis="1 0 0" damping="{DAMPING}"/>
+    <geom size=".05" mass="{MASS}"/></body><body name="ball" pos=".1 0 0">
+    <joint type="slide" axis="1 0 0"/><geom size=".05" mass="1"/></body></worldbody></mujoco>""")
+    frames = [find_frame(model, "finger", "body")]
+    damped = 1 / (MASS + 0.01 * DAMPING)
+    for touched, other in (("world", 0.0), ("ball", 1.0)):
+        share = contact_share(model, np.zeros(2), frames, 0.01, model.body(touched).id)
+        assert share == pytest.approx((damped + other) / (1 / MASS + other), rel=1e-9)

@@ -3,12 +3,15 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.anatomy import RobotDescription
 from mbcasadi.errors import ProblemError
 from mbcasadi.plant import FreeObject, Source, compile_model, with_object
+from mbcasadi.plant.contact_share import contact_step
+from mbcasadi.plant.contacts import ContactFrame, frame_index
 from mbcasadi.plant.free_object import OBJECT
 from mbcasadi.system import System, read_mjcf
 from mbcasadi.system.geom_pairs import touching_pairs
@@ -155,3 +158,23 @@ def _hold(source: Source, probe: FreeObject, grasp: Grasp) -> Hold:
 def _round(value: float) -> float:
     """Return a number with three digits."""
     return float(f"{value:.3g}")
+
+
+def step_of_tips(model: mujoco.MjModel, hold: Hold) -> float:
+    """Return the plant's step, s, that does not damp light fingers behind their contacts.
+
+    Args:
+        model: of the hand and the ball.
+        hold: of them.
+    """
+    data, ends = mujoco.MjData(model), np.zeros(6)
+    data.qpos[:] = hold.q0
+    mujoco.mj_kinematics(model, data)
+    ball, frames = frame_index(model, OBJECT, "geom"), []
+    for name in hold.contacts:
+        geom = frame_index(model, name.removesuffix(f" on {OBJECT}"), "geom")
+        mujoco.mj_geomDistance(model, data, geom, ball, hold.thing.size, ends)
+        body = int(model.geom_bodyid[geom])
+        turned = data.xmat[body].reshape(3, 3)
+        frames.append(ContactFrame(name, body, point=turned.T @ (ends[:3] - data.xpos[body])))
+    return contact_step(model, hold.q0, frames, frame_index(model, OBJECT, "body"))

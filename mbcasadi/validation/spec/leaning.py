@@ -1,103 +1,164 @@
-"""How a base leans over a foot so that the joints of its legs keep off their stops.
+"""How a base leans over a foot so that joints keep off their stops, and motors off their limits.
 
 With feet where they stand and the centre of mass over one of them, an upright base may bring the
-roll of a hip to its stop, where it cannot keep the robot from falling. The pose that is sought
-moves the joints by little,
+roll of a hip to its stop, or load its motor beyond what it gives: the weight is as far from its
+axis as the hip is from the middle. There it cannot keep the robot from falling. The pose that is
+sought moves the joints by little, and where the base leans those of the legs alone, as the file
+asks for no more,
 
-    min |feet|² + |com - way|² + |lean|² + |beyond ranges|² + |joints|²,
+    min |feet|² + |com - way|² + |lean|² + |beyond ranges|² + |beyond loads|² + |joints|²,
 
 by weights of which each is far above the next.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import scipy.optimize
 from numpy.typing import NDArray
 
 from mbcasadi.anatomy.level_feet import small_turn
-from mbcasadi.system import System
+from mbcasadi.system import GeometryContact, System
 from mbcasadi.system.ranges import position_ranges
+from mbcasadi.validation.spec.standing_load import StandingLoad
 
 Array = NDArray[np.float64]
 
-STANDS, RANGES, UPRIGHT, LEANS, JOINTS = 100.0, 30.0, 100.0, 0.3, 0.3
-"""Weights of feet and centre of mass, 1/m; of ranges, of a base that is to be upright, of one that
-may lean and of the motion of joints, 1/rad."""
+STANDS, RANGES, LOADS, JOINTS = 100.0, 30.0, 10.0, 0.3
+"""Weights of feet and centre of mass, 1/m; of ranges, 1/rad, and of loads; of joints, 1/rad."""
 
-OFF = 0.05
-"""Of its range, that a joint keeps from its stops."""
+UPRIGHT, LEANS = 100.0, 0.3
+"""Weights of a base that is to be upright, and of one that may lean, 1/rad."""
 
-LEAST = 0.01
-"""Rad, of a lean that is worth it."""
+OFF, LOADED = 0.05, 0.8
+"""Of its range, that a joint keeps from its stops; of what an actuator gives, that it may carry:
+the rest balances, and carries what the model does not know."""
+
+LEAST, MOST = 0.01, 0.3
+"""Rad, of a lean that is worth it, and beyond which it is none: a motor that does nothing at rest
+does not balance."""
 
 NEARER = 1e-6
-"""Rad, that a joint is nearer to its stop than at the start, where it counts."""
+"""Rad, that a joint is nearer to its stop than at the start, or share of a load, where it counts.
+"""
 
 STEPS = 50
 """Evaluations of the pose at most."""
 
 
-def lean_over(system: System, q: Array, base: str, feet: Sequence[str], way: Array) -> Array:
-    """Return the (2,) turn of a base about the world's x and y, rad; zero where it stays upright.
+class PoseOver(NamedTuple):
+    """A pose that was sought.
 
-    Args:
+    Attributes:
+        there: whether feet and centre of mass are where they are to be.
+        nearer: by how much joints within `OFF` of a stop are nearer to it than at the start, rad.
+        load: by how much a load is beyond `LOADED`, of the actuator's strength.
+        overloaded: actuators that are to carry more than they can.
+        lean: (2,) of the base about the world's x and y, rad.
+    """
+
+    there: bool
+    nearer: float
+    load: float
+    overloaded: tuple[str, ...]
+    lean: Array
+
+    @property
+    def is_right(self) -> bool:
+        """Whether joints keep off stops and motors off limits, or no such pose was found."""
+        return not self.there or max(self.nearer, self.load) < NEARER
+
+
+@dataclass(frozen=True, eq=False)
+class Stance:
+    """A robot on its feet, some of which carry it.
+
+    Attributes:
         system: with a floating base.
         q: (nq,) pose in which all feet stand.
         base: its body.
         feet: bodies that stay where they are.
-        way: (2,) of the centre of mass, m.
+        carry: contacts of those that carry.
     """
-    upright, nearer, _ = pose_over(system, q, (base, feet, way), UPRIGHT)
-    if nearer < NEARER or not upright:
-        return np.zeros(2)
-    there, _, lean = pose_over(system, q, (base, feet, way), LEANS)
-    return lean if there and np.abs(lean).max() > LEAST else np.zeros(2)
 
+    system: System
+    q: Array
+    base: str
+    feet: Sequence[str]
+    carry: Sequence[GeometryContact]
 
-def pose_over(
-    system: System, q: Array, wanted: tuple[str, Sequence[str], Array], level: float
-) -> tuple[bool, float, Array]:
-    """Return whether a pose was found, by how much joints are nearer to stops, and its (2,) lean.
+    def lean_over(self, way: Array) -> PoseOver:
+        """Return the pose with the centre of mass a way (2,), m, aside; upright where it can be."""
+        upright = self.pose_over(way, UPRIGHT)
+        if not upright.is_right:
+            leaning = self.pose_over(way, LEANS)
+            if leaning.there and LEAST < np.abs(leaning.lean).max() < MOST:
+                return leaning
+        return upright._replace(lean=np.zeros(2))
 
-    A joint is near a stop within `OFF` of its range. Ranges count where the base may lean.
-    """
-    base, feet, way = wanted
-    low, high = position_ranges(system)
-    off = OFF * np.where(np.isfinite(high - low), high - low, 0.0)
-    frames = {name: system.frame(name, "body") for name in (base, *feet)}
-    rest, still = np.zeros(system.nv), np.zeros(system.nv)
+    def pose_over(self, way: Array, level: float) -> PoseOver:
+        """Return the pose that was found with a weight of the base's lean, 1/rad.
 
-    def poses(at: Array) -> dict[str, tuple[Array, Array]]:
-        found = {name: frame.pose(at)[:2] for name, frame in frames.items()}
+        Ranges and loads count where the base may lean.
+        """
+        rest, counts = np.zeros(self.system.nv), level < UPRIGHT
+        stiff = np.where(self._of_legs | (not counts), JOINTS, STANDS)
+        begin, over = self._poses(self.q), self._mass(self.q) + np.array([*way, 0.0])
+
+        def stand(at: Array) -> Array:
+            here = self._poses(at)
+            errors = [here[name][0] - begin[name][0] for name in self.feet]
+            errors += [small_turn(begin[name][1], here[name][1]) for name in self.feet]
+            return np.concatenate([*errors, self._mass(at) - over])
+
+        def lean(at: Array) -> Array:
+            return small_turn(begin[self.base][1], self._poses(at)[self.base][1])
+
+        def residual(move: Array) -> Array:
+            at = self._moved(move)
+            parts = [STANDS * stand(at), level * lean(at), stiff * move[6:]]
+            if counts:
+                parts += [RANGES * self._near_stops(at), LOADS * self._load.excess(at, LOADED)]
+            return np.concatenate(parts)
+
+        found = self._moved(scipy.optimize.least_squares(residual, rest, max_nfev=STEPS).x)
+        beyond = self._load.excess(found) > NEARER
+        return PoseOver(
+            there=bool(np.abs(stand(found)).max() < LEAST),
+            nearer=float((self._near_stops(found) - self._near_stops(self.q)).max()),
+            load=float(self._load.excess(found, LOADED).max(initial=0.0)),
+            overloaded=tuple(np.array(self.system.actuator_names)[beyond].tolist()),
+            lean=lean(found)[:2],
+        )
+
+    @cached_property
+    def _load(self) -> StandingLoad:
+        return StandingLoad(self.system, self.carry)
+
+    @cached_property
+    def _of_legs(self) -> NDArray[np.bool_]:
+        """Whether each joint moves a foot (nv - 6,)."""
+        frames = [self.system.frame(name, "body") for name in self.feet]
+        moves = [np.abs(np.array(frame.jacobian(self.q))).max(axis=0) for frame in frames]
+        return np.asarray(np.max(moves, axis=0)[6:] > 0.0)
+
+    def _poses(self, at: Array) -> dict[str, tuple[Array, Array]]:
+        names = (self.base, *self.feet)
+        found = {name: self.system.frame(name, "body").pose(at)[:2] for name in names}
         return {name: (np.array(p).ravel(), np.array(R)) for name, (p, R) in found.items()}
 
-    def mass(at: Array) -> Array:
-        return np.array(system.center_of_mass(at, still)[0], dtype=float).ravel()
+    def _mass(self, at: Array) -> Array:
+        center = self.system.center_of_mass(at, np.zeros(self.system.nv))[0]
+        return np.array(center, dtype=float).ravel()
 
-    begin, over = poses(q), mass(q) + np.array([*way, 0.0])
+    def _moved(self, move: Array) -> Array:
+        return np.array(self.system.integrate(self.q, move), dtype=float).ravel()
 
-    def moved(move: Array) -> Array:
-        return np.array(system.integrate(q, move), dtype=float).ravel()
-
-    def stand(at: Array) -> Array:
-        here = poses(at)
-        errors = [here[name][0] - begin[name][0] for name in feet]
-        errors += [small_turn(begin[name][1], here[name][1]) for name in feet]
-        return np.concatenate([*errors, mass(at) - over])
-
-    def near_stops(at: Array) -> Array:
+    def _near_stops(self, at: Array) -> Array:
+        """Return how far joints are within `OFF` of their stops (nq,), rad."""
+        low, high = position_ranges(self.system)
+        off = OFF * np.where(np.isfinite(high - low), high - low, 0.0)
         return np.maximum(0.0, np.maximum(low + off - at, at - high + off))
-
-    def lean(at: Array) -> Array:
-        return small_turn(begin[base][1], poses(at)[base][1])
-
-    def residual(move: Array) -> Array:
-        at = moved(move)
-        ranges = RANGES * (level < UPRIGHT) * near_stops(at)
-        return np.concatenate([STANDS * stand(at), level * lean(at), ranges, JOINTS * move[6:]])
-
-    found = moved(scipy.optimize.least_squares(residual, rest, max_nfev=STEPS).x)
-    there = bool(np.abs(stand(found)).max() < LEAST)
-    nearer = near_stops(found) - near_stops(q)
-    return there, float(nearer.max()), lean(found)[:2]

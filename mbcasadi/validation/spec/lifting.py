@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from mbcasadi.anatomy import RobotDescription
 from mbcasadi.anatomy.feet import RobotFoot
+from mbcasadi.control.inverse_dynamics.contacts.creeping import SHARE as GROUND_SHARE
 from mbcasadi.errors import ProblemError
 from mbcasadi.system import GeometryContact, System
-from mbcasadi.validation.spec.leaning import lean_over
+from mbcasadi.validation.spec.leaning import PoseOver, Stance
 
 Array = NDArray[np.float64]
 
@@ -81,6 +82,8 @@ class Balance:
         end: s, when it begins: all feet stand again.
         push: (3,) N.
         sway, tilt: largest errors of the centre of mass, m, and of the base, rad.
+        twisting: weight of forces along the ground of soles, 1/kg²; 0 for feet that are points.
+            The least torques twist soles against each other, and soft friction gives way.
     """
 
     lifts: tuple[Lift, ...]
@@ -91,6 +94,7 @@ class Balance:
     push: tuple[float, float, float]
     sway: float
     tilt: float = TILT
+    twisting: float = 0.0
 
     @property
     def rest(self) -> float:
@@ -153,6 +157,9 @@ def balance_of(
                 "task squat or walk"
             )
         way = SHARE.get(len(feet), 1.0) * (np.delete(middles, k, axis=0).mean(axis=0) - center)
+        over = Stance(system, q, base, bodies, others).lean_over(way)
+        if over.overloaded:
+            raise ProblemError(_too_weak(robot, foot, over))
         point = foot.shape == "point" and len(foot.geoms) == 1
         lifts.append(
             Lift(
@@ -162,15 +169,14 @@ def balance_of(
                 contacts=tuple(c.name for c in contacts if c.geom2 in foot.geoms),
                 step=_pair(way - last),
                 takes=takes(last, way),
-                lean=_pair((leans := lean_over(system, q, base, bodies, way)) - lean),
+                lean=_pair(over.lean - lean),
                 up=UP * leg.length,
                 start=start,
             )
         )
-        lean = leans
-        last, start = way, round(start + lifts[-1].takes + EACH, 4)
-    weight = sum(body.mass for body in system.tree.bodies) * g
-    push = PUSH.get(len(feet), 0.2) * weight * robot.left
+        lean, last, start = over.lean, way, round(start + lifts[-1].takes + EACH, 4)
+    total = sum(body.mass for body in system.tree.bodies)
+    push = PUSH.get(len(feet), 0.2) * total * g * robot.left
     sway = SWAY * float(np.mean([leg.length for leg in legs]))
     return Balance(
         lifts=tuple(lifts),
@@ -180,6 +186,17 @@ def balance_of(
         end=start,
         push=(float(push[0]), float(push[1]), 0.0),
         sway=sway,
+        twisting=GROUND_SHARE / total**2 if lifts[0].flat else 0.0,
+    )
+
+
+def _too_weak(robot: RobotDescription, foot: RobotFoot, over: PoseOver) -> str:
+    """Return what a robot cannot carry while a foot is up."""
+    names = ", ".join(repr(name) for name in over.overloaded)
+    return (
+        f"task 'lift' of '{robot.name}': while '{foot.body}' is up, the weight is more than "
+        f"{names} can carry; expected actuators that hold the robot on its other feet; try task "
+        "squat or walk"
     )
 
 

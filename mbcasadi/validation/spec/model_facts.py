@@ -70,7 +70,8 @@ def facts_of(
     if any(tree.gravity):
         upright = standing_pose(system, robot, authored, can_squat=activity in ("squat", "walk"))
     q0 = within_ranges(system, plant, upright)
-    if activity in ("stand", *ON_FEET) and not any(tree.gravity):
+    on_feet = activity in ("stand", *ON_FEET) and robot.kind not in ARMED
+    if on_feet and not any(tree.gravity):
         raise ProblemError(
             f"task {activity!r} of '{robot.name}', whose model has no gravity: nothing presses its "
             'feet on the ground; expected <option gravity="0 0 -9.81"/>'
@@ -86,7 +87,7 @@ def facts_of(
         if found:
             q0, unheld = _at_rest(system, robot, q0, found, rises)
     stands = bool(found) and robot.base == "floating"
-    if activity in ON_FEET and robot.kind not in ARMED and not stands:
+    if on_feet and activity != "stand" and not stands:
         raise ProblemError(
             f"task {activity!r} of '{robot.name}', which has no feet on a ground that its base "
             "could leave; expected a free joint of the base, and shapes of feet"

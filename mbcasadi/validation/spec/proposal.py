@@ -7,6 +7,7 @@ from math import ceil
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import null_space
 
 from mbcasadi.anatomy import RobotDescription, RobotTool
 from mbcasadi.control import ProposedGains, propose_gains
@@ -14,6 +15,7 @@ from mbcasadi.plant import Ground
 from mbcasadi.system import System
 from mbcasadi.system.actuator_kinds import actuator_kinds
 from mbcasadi.validation.spec.activities import DEPTH, Activity, Walk
+from mbcasadi.validation.spec.balanced_push import answered_share
 from mbcasadi.validation.spec.driving import Drive
 from mbcasadi.validation.spec.grasping import FREQUENCY, ROUGHNESS, Hold
 from mbcasadi.validation.spec.lifting import Balance
@@ -28,7 +30,8 @@ POSTURE_WEIGHT = 1e-3  # beside the task of a base or tool
 BEYOND_REACH = 1e-2  # the same, where a tool cannot follow: an outstretched arm does not whip
 SWAY = 0.05  # m and rad, of a base that stands while a hand moves
 ROUNDING = 1e-9  # of a number of periods
-ASIDE = 0.05  # of the weight, of a push that a balance stands
+ASIDE, PUSHED = 0.05, 0.1  # of the weight, s: of a push that a balance stands
+DEVIATIONS = (1.0, 0.1)  # weights of positions and velocities of a balance
 LISTED = 12  # names of a kind in a comment
 FALLS = "The base floats, and no foot can touch a plane of the world: this robot falls."
 
@@ -89,7 +92,8 @@ class Proposal:
     def refined(self, finer: int) -> "Proposal":
         """Return the same with shorter steps of the plant, and of the controller."""
         period = self.period / finer
-        return replace(self, period=period, timestep=period, gains=gains_for(period, self.springs))
+        step = period if self.timestep is None else min(period, self.timestep)
+        return replace(self, period=period, timestep=step, gains=gains_for(period, self.springs))
 
     def lasting(self, seconds: float) -> str:
         """Return the least multiple of the period, as the file has it, that lasts so long, s."""
@@ -168,6 +172,21 @@ class Proposal:
         return tuple(name for name in self.driven if name not in self.of_arms)
 
     @property
+    def slack(self) -> bool:
+        """Whether fewer actuators than joints move what belongs to no arm.
+
+        Two fingers on one tendon: the law would swing the arm to hold their difference.
+        """
+        system, tree = self.system, self.system.tree
+        assert tree is not None
+        rows = [joint.dof for joint in tree.joints if joint.name in self.at_rest]
+        B = np.array(system.actuation(self.q0))
+        A = np.array(system.constraint_jacobian(self.q0)) if system.nc else np.zeros((1, system.nv))
+        motions = null_space(A)[rows]
+        free = int(np.linalg.matrix_rank(motions))
+        return int(np.linalg.matrix_rank(motions.T @ B[rows])) < free
+
+    @property
     def kept(self) -> tuple[str, ...]:
         """Driven joints that keep their posture while the base drives."""
         assert self.drive is not None
@@ -199,24 +218,31 @@ class Proposal:
 
     @property
     def aside(self) -> tuple[float, float, float]:
-        """Force (3,), N, along x or y, that moves the pushed body most: `ASIDE` of the weight."""
-        tree = self.system.tree
+        """Force (3,), N, along x or y, that moves the pushed body most: `ASIDE` of the weight.
+
+        It is less where a balance cannot answer it within the ranges of its controls.
+        """
+        system, tree = self.system, self.system.tree
         assert tree is not None
-        frame = self.system.frame(self.pushed, "body")
-        moves = np.linalg.norm(np.array(frame.jacobian(self.q0))[:2], axis=1)
+        J = np.array(system.frame(self.pushed, "body").jacobian(self.q0))
         weight = sum(body.mass for body in tree.bodies) * float(np.linalg.norm(tree.gravity))
-        along = np.eye(3)[int(np.argmax(moves))] * ASIDE * weight
+        along = np.eye(3)[int(np.argmax(np.linalg.norm(J[:2], axis=1)))] * ASIDE * weight
+        change = np.linalg.solve(np.array(system.mass_matrix(self.q0)), J[:3].T @ along) * PUSHED
+        deviations = np.repeat(DEVIATIONS, system.nv)
+        weights = deviations, np.array(self.control_weights)
+        along *= answered_share(system, self.q0, change, weights, self.period)
         return float(along[0]), float(along[1]), 0.0
 
     @property
     def rubs(self) -> bool:
-        """Whether driven joints have dry friction, and tools or bases follow a path.
+        """Whether driven joints have dry friction, and tools, bases or feet follow a path.
 
-        Friction that is not known is a moment on a base that squats, which arms and head follow.
+        Friction that is not known is a moment on a base that squats, which arms and head follow; it
+        turns a foot that carries little.
         """
         tree = self.system.tree
         losses = [j.friction_loss for j in tree.joints if j.name in self.driven] if tree else []
-        moves = bool(self.tools or self.drive) or self.activity == "squat"
+        moves = bool(self.tools or self.drive) or self.activity in ("squat", "lift")
         return moves and any(losses)
 
     @property
@@ -241,6 +267,7 @@ class Proposal:
             "sway": SWAY,
             "roughness": ROUGHNESS,
             "frequency": FREQUENCY,
+            "deviations": DEVIATIONS,
         }
         text = filled_template(f"{name}.toml.j2", values, {"listed": listed, "text": _text})
         aligned = [f"{line:<36} # {note}" if note else line for line, note in _notes(text)]

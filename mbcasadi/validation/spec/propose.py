@@ -12,11 +12,13 @@ from math import ceil
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.anatomy import RobotDescription, describe
 from mbcasadi.argument_kinds import checked
+from mbcasadi.control.inverse_dynamics.call_inputs import TickInputs
 from mbcasadi.control.inverse_dynamics.controller import InverseDynamicsQP, built_when_needed
+from mbcasadi.description.status import Status
 from mbcasadi.errors import ProblemError, SimulationError
 from mbcasadi.plant import Ground, Plant, Source, with_ground, with_object
 from mbcasadi.system import System, read_mjcf
@@ -25,7 +27,7 @@ from mbcasadi.system.missing_ground import HOW_TO_GET_A_FLOOR
 from mbcasadi.validation.run import PlantFactory, fitted_to_plant
 from mbcasadi.validation.spec.activities import activity_of
 from mbcasadi.validation.spec.driving import ground_of_wheels
-from mbcasadi.validation.spec.grasping import holds_of
+from mbcasadi.validation.spec.grasping import holds_of, step_of_tips
 from mbcasadi.validation.spec.kinds import experiment_for_system
 from mbcasadi.validation.spec.model_facts import driven_joints, facts_of
 from mbcasadi.validation.spec.motion_options import SUITED_MOTION, MotionOptions, require_taken
@@ -34,6 +36,7 @@ from mbcasadi.validation.spec.read import parse_spec
 from mbcasadi.validation.spec.script import script_of_spec
 from mbcasadi.validation.spec.springs import HeldSprings
 
+Array = NDArray[np.float64]
 SHORTEST_PERIOD = 1e-3  # s
 LONGEST_PERIOD = 2.5e-3  # s, of tools and fingers, beside the servos of small robots
 SOFTER = 6  # gains that are tried, each with half the damping of the one before
@@ -102,7 +105,7 @@ def propose_spec(
     try:
         facts = facts_of(system, robot, ground, plant, activity, period, motion)
     except ProblemError as error:
-        if task is not None or activity not in ("drive", "stand") or motion.given:
+        if task is not None or activity not in ("drive", "stand", "track") or motion.given:
             raise
         facts = facts_of(system, robot, ground, plant, "hold", period, motion)
         if warn is not None:
@@ -164,6 +167,7 @@ def _grasping(model: Path, system: System, robot: RobotDescription) -> Proposal:
             gains=gains_for(_period(plant), HeldSprings()),
             period=_period(plant),
             rigid=system.nc > 0,
+            timestep=step if (step := step_of_tips(plant.model, hold)) < plant.timestep else None,
         )
         try:
             return _accepted(facts, source, model.name)
@@ -239,7 +243,8 @@ def _build(facts: Proposal, model: Source, name: str) -> None:
     """Build the controller as `validate` does, and try rigid loops.
 
     Raises:
-        ProblemError: servos that the gains or the plant do not suit.
+        ProblemError: servos that the gains or the plant do not suit, or that cannot hold an object
+            at once.
         SimulationError: rigid loops with which the plant diverges, whatever the controller.
     """
     spec = parse_spec(tomllib.loads(facts.text(name)))
@@ -249,6 +254,21 @@ def _build(facts: Proposal, model: Source, name: str) -> None:
     fitted = fitted_to_plant(controller, plant, DELAY)
     if isinstance(fitted, InverseDynamicsQP):
         _ = fitted.function
+        if facts.hold is not None:
+            _require_first_tick(fitted, facts.q0, plant)
     if facts.rigid:
         plant.reset(facts.q0)
         plant.step(np.zeros(plant.nu), steps=STEADY)
+
+
+def _require_first_tick(law: InverseDynamicsQP, q: Array, plant: Plant) -> None:
+    """Raise unless a law has a solution at the start: what is let go once does not come back.
+
+    Raises:
+        ProblemError: it has none; the message says which limits exclude each other.
+    """
+    plant.reset(q)
+    start = q, np.zeros(plant.nv), law.reference_at(q)
+    inputs: TickInputs = {"act": plant.act} if plant.na else {}
+    if law.solve(*start, **inputs).status > Status.SUBOPTIMAL:
+        raise ProblemError(f"at the start {law.explain(*start, **inputs)}")

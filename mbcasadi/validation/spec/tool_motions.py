@@ -53,11 +53,13 @@ def tool_motions(
     """Return what the tools of arms at work do, and the pose (nq,) in which they begin.
 
     Raises:
-        ProblemError: as `workplace`.
+        ProblemError: as `workplace`; or actuators that are too weak for the circle.
     """
     motions, arms = [], arms_at_work(robot)
     for arm in arms if activity in WITH_TOOLS else ():
         place = workplace(plant, arm, q, motion)
+        if activity != "reach" and place.load > 1:
+            raise ProblemError(_too_weak(robot, activity, arm, place))
         q = place.q
         terms = _beyond(plant, arm, place) if activity == "reach" else _circle(place)
         name = "tool" if len(arms) == 1 else f"{arm.side}_tool"
@@ -92,6 +94,15 @@ def loads_of(robot: RobotDescription, plant: Plant) -> dict[str, float]:
         own = max(float(model.body(arm.name).mass[0]), LEAST_MASS)
         errors[f"body:{arm.name}:mass"] = LOAD * links / own
     return errors
+
+
+def _too_weak(robot: RobotDescription, activity: Activity, arm: RobotLimb, place: Workplace) -> str:
+    """Return what actuators lack for a circle."""
+    return (
+        f"task {activity!r} of '{robot.name}': a circle of {place.radius:.3g} m at "
+        f"{place.frequency:g} Hz takes {place.load:.3g} times what an actuator of '{arm.name}' "
+        "gives; try a smaller radius or frequency, or task hold"
+    )
 
 
 def _circle(place: Workplace) -> dict[str, str]:

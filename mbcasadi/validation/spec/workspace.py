@@ -63,6 +63,7 @@ class Workplace:
         plane: two of them, of the circle that begins and ends at the tool.
         radius, frequency: of the circle, m and Hz.
         margin: the least of all criteria, as a share of what each requires; above 1 all are met.
+        load: largest share of an actuator's force that the circle takes; above 1 it cannot be done.
     """
 
     q: Array
@@ -71,6 +72,7 @@ class Workplace:
     radius: float
     frequency: float
     margin: float
+    load: float
 
 
 def workplace(
@@ -143,12 +145,15 @@ class _Search:
 
     def at(self, q: Array) -> Workplace:
         """Return the workplace of a pose, with its best circle."""
-        axes, best = self.axes, ("", -np.inf)
+        axes, best, load = self.axes, ("", -np.inf), 0.0
         for plane in combinations(axes, 2):
-            margin = self._along(q, plane)
+            poses = self._circle(q, plane)
+            margin = min((self.margin(*each) for each in poses), default=-1.0)
             if margin > best[1]:
                 best = ("".join(plane), margin)
-        return Workplace(q, axes, best[0] or axes, self.radius, self.frequency, float(best[1]))
+                load = max((self._load(*each)[0] for each in poses), default=0.0)
+        drawn, margin = best[0] or axes, float(best[1])
+        return Workplace(q, axes, drawn, self.radius, self.frequency, margin, load)
 
     @cached_property
     def axes(self) -> str:
@@ -171,13 +176,14 @@ class _Search:
         calls[self.arm.tool.kind](self.model, self.data, self.J, None, self.frame)
         return self.J[:, self.dofs]
 
-    def _along(self, q: Array, plane: Sequence[str]) -> float:
-        """Return the least margin at places of a circle that begins at the tool."""
+    def _circle(self, q: Array, plane: Sequence[str]) -> list[tuple[Array, Array]]:
+        """Return poses (nq,) and rates (k, 2) on a circle from the tool, at rest first; or none."""
         rows = [AXES.index(axis) for axis in self.axes]
         first, second = (AXES.index(axis) for axis in plane)
         self._jacobian(q)
-        start, now, least = place_of(self.model, self.data, self.arm.tool), q.copy(), self.margin(q)
+        start, now = place_of(self.model, self.data, self.arm.tool), q.copy()
         radius, rate = self.radius, 2 * np.pi * self.frequency
+        poses = [(q, np.zeros((len(self.dofs), 2)))]
         for angle in 2 * np.pi * np.arange(1, PLACES) / PLACES:
             s, c = radius * np.sin(angle), radius * np.cos(angle)
             target, motion = start.copy(), np.zeros((3, 2))
@@ -190,10 +196,10 @@ class _Search:
                     break
                 now[self.places] += np.linalg.lstsq(J, error, rcond=1e-3)[0]
             else:
-                return -1.0
+                return []
             rates = np.linalg.lstsq(self._jacobian(now)[rows], motion[rows], rcond=1e-3)[0]
-            least = min(least, self.margin(now, rates.astype(np.float64)))
-        return least
+            poses.append((now.copy(), rates.astype(np.float64)))
+        return poses
 
     def margin(self, q: Array, rates: Array | None = None) -> float:
         """Return the least margin at a pose, as a share of what is required.
@@ -202,13 +208,14 @@ class _Search:
             q: (nq,) pose.
             rates: (k, 2) velocity and acceleration of the arm's joints; at rest by default.
         """
+        rates = np.zeros((len(self.dofs), 2)) if rates is None else rates
         J = self._jacobian(q)[[AXES.index(axis) for axis in self.axes]]
         movable = np.linalg.svd(J, compute_uv=False).min() / (MOVABLE * self.arm.length)
         inside = np.minimum(q[self.places] - self.low, self.high - q[self.places])
         width = np.maximum(self.high - self.low, 1e-12)
         ends = np.where(self.limited, inside / (OFF_ENDS * width), np.inf).min()
         free = 1e3 if self._touching(q) <= self.touching else -1.0
-        load, off = self._load(q, np.zeros((len(self.dofs), 2)) if rates is None else rates)
+        load, off = self._load(q, rates)
         return float(min(movable, ends, CARRIED / max(load, 1e-12), off / OFF_TARGETS, free))
 
     def _touching(self, q: Array) -> set[tuple[int, int]]:

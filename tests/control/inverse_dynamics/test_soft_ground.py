@@ -12,11 +12,13 @@ from support.mechanisms_of_control import system_of
 import mbcasadi as mb
 from mbcasadi import models
 from mbcasadi.control import DisturbanceObserver, FrameTask, InverseDynamicsQP, PostureTask
+from mbcasadi.control.inverse_dynamics.contacts.creeping import SHARE
 from mbcasadi.plant import Plant
 
 PERIOD = 0.002  # s
 TICKS, SETTLED = 750, 250
 FEET = ("FL", "FR", "RL", "RR")
+SOLES = tuple(f"{side}_foot_{k}" for side in ("left", "right") for k in (1, 2, 3, 4))
 
 
 @cache
@@ -72,6 +74,41 @@ def test_stiff_feet_have_no_weight():
     law = InverseDynamicsQP(system, [PostureTask()], [mb.Contact(foot) for foot in FEET])
     assert not np.any(law.contact_weights)
     assert "creeping contacts" not in law.controller.notes
+
+
+@cache
+def humanoid():
+    """Return a model whose soles have the friction of MuJoCo's defaults."""
+    spec = mujoco.MjSpec.from_file(str(models.path("humanoid")))
+    spec.option.impratio, spec.option.cone = 1, mujoco.mjtCone.mjCONE_PYRAMIDAL
+    spec.option.timestep = PERIOD
+    for geom in spec.geoms:
+        geom.solref = [0.02, 1]
+    return spec.compile()
+
+
+def standing_humanoid(system, **options):
+    feet = [mb.Contact(name, friction=0.7, sides=4) for name in SOLES]
+    tasks = [FrameTask("pelvis", kind="body", kp=100.0), PostureTask(weight=1e-3)]
+    options |= {"contact_damping": 20.0, "period": PERIOD, "delay": 1}
+    return InverseDynamicsQP(system, tasks, feet, **options)
+
+
+@pytest.mark.long
+def test_soles_do_not_turn_against_each_other():
+    """They do so at rest, where forces along the ground have no weight."""
+    system = mb.read_mjcf(humanoid())
+    turns, along = {}, SHARE / sum(body.mass for body in system.tree.bodies) ** 2
+    for weight in (0.0, along):
+        law = standing_humanoid(system, force_weight=[0.0, weight, weight])
+        plant = Plant(humanoid())
+        plant.reset(q0 := system.tree.keyframes["stand"])
+        for out in ticks(law, plant, 2 * TICKS, law.reference_at(q0), mask=np.ones(8), delay=1):
+            assert out["status"] == 0
+        heel, toe = (plant.frame_position(f"left_foot_{k}") for k in (3, 1))
+        turns[weight] = abs(np.arctan2(*(toe - heel)[1::-1]))
+    assert turns[0.0] > 2e-3
+    assert turns[along] < 2e-4
 
 
 DEEP, RATE = 0.04, 2 * np.pi * 0.5  # s, m, rad/s

@@ -47,6 +47,36 @@ def hand():
     return HAND.format(fingers="".join(limbs))
 
 
+def servo_hand(damping, servo):
+    """Return a hand with an actuator at each joint."""
+    servos = "".join(servo.format(joint=f"{j}{k}") for k in range(3) for j in "abc")
+    options = f'<option timestep=".002"/><default><joint damping="{damping}"/></default>'
+    text = hand().replace("<worldbody>", f"{options}<worldbody>")
+    return text.replace("</mujoco>", f"<actuator>{servos}</actuator></mujoco>")
+
+
+SERVO = '<position joint="{joint}" kp="5" ctrlrange="-2 2"/>'
+
+
+def test_light_fingers_that_are_damped_get_a_finer_step_of_the_plant(tmp_path):
+    path, finer = tmp_path / "hand.xml", {}
+    for damping in (1e-5, 1.0):
+        path.write_text(servo_hand(damping, SERVO))
+        spec = tomllib.loads(propose_spec(path, task="grasp"))
+        finer[damping] = spec["period"] / spec["validation"].get("timestep", 0.002)
+    assert finer[1e-5] == pytest.approx(1.0)
+    assert finer[1.0] > 1.5
+
+
+def test_what_cannot_hold_the_ball_at_once_is_refused(tmp_path):
+    """Activations that take a second give no force in the first tick."""
+    path = tmp_path / "hand.xml"
+    slow = '<general joint="{joint}" dyntype="filter" dynprm="1" gainprm="1" ctrlrange="-2 2"/>'
+    path.write_text(servo_hand(1e-5, slow))
+    with pytest.raises(ProblemError, match=r"at the start .* exclude each other"):
+        propose_spec(path, task="grasp")
+
+
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
     """Return the model's file, and that of its controller, which is shaken once along each axis."""

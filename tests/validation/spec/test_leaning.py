@@ -1,4 +1,4 @@
-"""A base leans where an upright one would bring the hips to their stops, and not elsewhere."""
+"""A base leans where an upright one would bring hips to their stops or their motors' limits."""
 
 import re
 import tomllib
@@ -7,17 +7,22 @@ import numpy as np
 import pytest
 
 import mbcasadi as mb
+from mbcasadi.control.regulators import equilibrium
+from mbcasadi.errors import ProblemError
 from mbcasadi.validation.spec import parse_spec, propose_spec
-from mbcasadi.validation.spec.leaning import LEANS, UPRIGHT, lean_over, pose_over
+from mbcasadi.validation.spec.leaning import LEANS, UPRIGHT, Stance
+from mbcasadi.validation.spec.standing_load import StandingLoad
 
 FEET = ("left_foot", "right_foot")
 WAY = np.array([0.0, -0.1])  # m, over the right foot
+WEAK = 60  # N m, of the roll of the hips
 NARROW = 0.05  # rad, of the roll of the hips that brings them over it
 
 
-def model(narrow=None):
-    """Return MJCF of a humanoid whose hips may roll inward by so much, rad."""
+def model(narrow=None, torque=150):
+    """Return MJCF of a humanoid whose hips may roll inward by so much, rad, with so much, N m."""
     text = mb.models.path("humanoid").read_text()
+    text = re.sub(r'(joint="\w+_hip_roll" ctrlrange=)"[^"]*"', rf'\1"-{torque} {torque}"', text)
     if narrow is not None:
         for side, low, high in (("left", -narrow, 1.0), ("right", -1.0, narrow)):
             joint = re.search(rf'<joint name="{side}_hip_roll"[^>]*>', text).group()
@@ -27,26 +32,58 @@ def model(narrow=None):
     return text
 
 
-def humanoid(narrow=None):
-    """Return the system, and its pose."""
-    system = mb.read_mjcf(model(narrow))
-    return system, np.array(next(iter(system.tree.keyframes.values()), system.tree.q0)).ravel()
+def stance(side="right", **limits):
+    """Return a humanoid that one foot carries."""
+    system = mb.read_mjcf(model(**limits))
+    q = np.array(next(iter(system.tree.keyframes.values()), system.tree.q0)).ravel()
+    feet = mb.contacts_of(system, ground="floor")
+    carry = [each for each in feet if f"{side}_foot" in each.bodies]
+    return Stance(system, q, system.tree.bodies[1].name, FEET, carry)
 
 
 def test_hips_with_little_room_make_the_base_lean_over_the_foot():
-    base = humanoid()[0].tree.bodies[1].name
-    free, narrow = humanoid(), humanoid(NARROW)
-    assert np.all(lean_over(*free, base, FEET, WAY) == 0.0)
-    lean = lean_over(*narrow, base, FEET, WAY)
+    free, narrow = stance(), stance(narrow=NARROW)
+    assert np.all(free.lean_over(WAY).lean == 0.0)
+    lean = narrow.lean_over(WAY).lean
     assert lean[0] > 0.02  # about x, towards the foot
-    (_, upright, _), (_, leaning, _) = (
-        pose_over(*narrow, (base, FEET, WAY), level) for level in (UPRIGHT, LEANS)
-    )
+    upright, leaning = (narrow.pose_over(WAY, level).nearer for level in (UPRIGHT, LEANS))
     assert upright > 0.02  # rad, nearer to the stop
     assert leaning < 1e-3
-    mirrored = lean_over(*narrow, base, FEET, -WAY)
+    mirrored = stance("left", narrow=NARROW).lean_over(-WAY).lean
     np.testing.assert_allclose(mirrored[0], -lean[0], atol=0.01)
-    assert np.all(lean_over(*narrow, base, FEET, 0 * WAY) == 0.0)
+    assert np.all(narrow.lean_over(0 * WAY).lean == 0.0)
+
+
+def test_loads_on_one_foot_are_those_of_an_equilibrium():
+    one = stance()
+    center = np.array(one.system.center_of_mass(one.q, np.zeros(one.system.nv))[0]).ravel()
+    q = one.q.copy()
+    ankle = np.array(one.system.frame("right_foot", "body").pose(q)[0]).ravel()
+    assert abs(center - ankle)[1] > 0.05  # the wrench is not the weight alone
+    held = equilibrium(one.system, q, contacts=[each.as_contact() for each in one.carry])
+    load = StandingLoad(one.system, one.carry)
+    beyond = load.excess(held.q, share=0.0) * np.abs(one.system.limits.ctrl).max(axis=1)
+    np.testing.assert_allclose(beyond, np.abs(held.u), atol=1e-3)
+    assert np.abs(held.u).max() > 1.0
+
+
+def test_weak_hips_make_the_base_lean_over_the_foot():
+    strong, weak = stance(torque=150), stance(torque=WEAK)
+    assert strong.pose_over(WAY, UPRIGHT).load == 0.0
+    assert weak.pose_over(WAY, UPRIGHT).load > 0.01
+    found = weak.lean_over(WAY)
+    assert found.lean[0] > 0.02
+    assert found.load < 1e-3  # `LOADED` of the torque is enough
+    assert not found.overloaded
+
+
+def test_hips_that_cannot_carry_the_robot_are_refused(tmp_path):
+    path = tmp_path / "weak.xml"
+    path.write_text(model(torque=1))
+    with pytest.raises(
+        ProblemError, match=r"is up, the weight is more than '.*_hip_roll' can carry"
+    ):
+        propose_spec(path, task="lift")
 
 
 def test_the_file_of_a_lift_leans_while_the_weight_moves(tmp_path):
