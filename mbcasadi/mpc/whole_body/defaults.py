@@ -50,6 +50,9 @@ LEARNING = 0.3
 JOINTS_KP, BASE_KP = 300.0, 100.0
 """1/s², of the tasks of joints and base."""
 
+DAMPING, DAMPING_OF_LINES = 20.0, 60.0
+"""Of contacts, 1/s: of points and soles, and of feet on a line."""
+
 SPRING_DAMPING = 2 * (JOINTS_KP * BASE_KP) ** 0.25
 """1/s, of springs that the law holds: between the kd of the base, behind them, and that of the
 joints in front of them."""
@@ -144,12 +147,22 @@ def default_law(
         force_weight=FOLLOWED_FORCE / robot_weight(system) ** 2,
         force_reference=True,
         joint_limits=limits,
-        contact_damping=20.0,
+        contact_damping=_contact_damping(system, contacts),
         observer=DisturbanceObserver(LEARNING / time),
         rigid_springs=RigidSprings(springs, damping=SPRING_DAMPING) if springs else None,
         tunable=tunable,
         period=period,
     )
+
+
+def _contact_damping(system: System, contacts: Sequence[Contact]) -> float:
+    """Return how fast feet come to rest, 1/s.
+
+    A foot that stands on a line turns as it creeps, and the more it has turned the more the forces
+    of a plan turn it: H1 fell within half a minute of squats with the damping of soles.
+    """
+    groups = contact_groups_of(system, contacts)
+    return DAMPING_OF_LINES if any(len(group.members) == 2 for group in groups) else DAMPING
 
 
 def with_default_cost(
