@@ -267,7 +267,7 @@ def _optimum(problem: CondensedQP, kept: NDArray[np.bool_], solver: str) -> Arra
     start = -np.linalg.solve(problem.H, problem.g)
     A = np.linalg.solve(root, problem.A_qp[kept].T).T
     ends = [bound[kept] - problem.A_qp[kept] @ start for bound in (problem.lba, problem.uba)]
-    ends = [np.where(np.abs(end) < UNBOUNDED / 2, end, np.sign(end) * np.inf) for end in ends]
+    ends = [np.where(np.abs(end) < UNBOUNDED / 2, end, np.copysign(np.inf, end)) for end in ends]
     length = np.linalg.norm(A, axis=1)
     present = length > 0
     n = len(problem.g)
