@@ -19,6 +19,7 @@ from mbcasadi.unknown_names import unknown_name
 
 # The stiffest impedance that MuJoCo admits (it clamps to 0.9999), constant over all depths.
 RIGID_IMPEDANCE = (0.9999, 0.9999, 0.001, 0.5, 2.0)
+ROUNDING = 1e-9  # of a number of parts of a step
 RIGID_STEP = 1e-3  # s; above it RK4's error over a second exceeds the softness that is left
 RIGID_ITERATIONS = 50
 
@@ -46,7 +47,7 @@ def make_rigid(model: mujoco.MjModel) -> None:
     and friction keep their own softness. What remains on a four-bar: 2e-5 relative in the
     acceleration (median).
     """
-    model.opt.timestep /= max(1, math.ceil(model.opt.timestep / RIGID_STEP - 1e-9))
+    model.opt.timestep /= max(1, math.ceil(model.opt.timestep / RIGID_STEP - ROUNDING))
     model.opt.integrator = mujoco.mjtIntegrator.mjINT_RK4
     soften(model, 2 * model.opt.timestep, RIGID_IMPEDANCE[0])
 

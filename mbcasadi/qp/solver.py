@@ -20,8 +20,10 @@ from mbcasadi.qp.scaled_problem import ScaledProblem, contradicts, scaled_proble
 from mbcasadi.qp.stagewise import solve_stagewise
 
 STATIONARY = 1e-6
-VIOLATED = 1e-9  # share of a row's terms
 """Relative size of `x + A_qpᵀ lam_a`, and of a violation, up to which DAQP claims an optimum."""
+
+VIOLATED = 1e-9
+"""Share of a row's terms by which DAQP may violate it; beyond, the second method solves."""
 
 
 def controller_fun(name: str, stages: LeastDistanceStages, solver: str) -> ca.Function:

@@ -51,24 +51,25 @@ class EndAfterFall:
         """
         self._controller, self._make_plant = controller, make_plant
         self._criteria, self._outer = criteria, outer
-        self._tick, self._fell = 0, -1
+        self._tick = 0
+        self._fell: int | None = None
         self._upright: Upright | None = None
-        self._is_over = False
+        self._is_decided = False
 
     def __call__(self, data: mujoco.MjData, recorded: Callable[[], Recording]) -> str:
         """Return why the run ends at this tick; empty where it goes on."""
         tick, period = self._tick, self._controller.period
         self._tick += 1
-        if self._is_over or tick * period <= LANDING:
+        if self._is_decided or tick * period <= LANDING:
             return ""
         if self._upright is None:
             self._upright = upright_of(recorded(), self._make_plant().model, self._criteria)
-            self._is_over = not self._upright.bases
-        if self._fell < 0:
-            self._fell = tick if self._upright.is_lost(data) else -1
-        if self._fell < 0 or (tick - self._fell) * period < AFTER:
+            self._is_decided = not self._upright.bases
+        if self._fell is None and self._upright.is_lost(data):
+            self._fell = tick
+        if self._fell is None or (tick - self._fell) * period < AFTER:
             return ""
-        self._is_over = True
+        self._is_decided = True
         missed = self._missed(recorded())
         if missed is None:
             return ""
@@ -81,11 +82,9 @@ class EndAfterFall:
         """Return a criterion that is missed whatever comes."""
         period = self._controller.period
         above = None if self._outer is None else outer_law_run(self._outer, period, timed=False)
-        plant = self._make_plant()
-        metrics = run_statistics(
-            self._controller, recording, plant, self._criteria, outer=above
-        ).metrics
-        for verdict in judge(metrics, self._criteria, finished=True):
+        plant, criteria = self._make_plant(), self._criteria
+        found = run_statistics(self._controller, recording, plant, criteria, outer=above)
+        for verdict in judge(found.metrics, criteria, finished=True):
             if base_name(verdict.metric) in LASTING and verdict.passed is False:
                 return verdict
         return None

@@ -83,7 +83,7 @@ class Balance:
         push: (3,) N.
         sway, tilt: largest errors of the centre of mass, m, and of the base, rad.
         twisting: weight of forces along the ground of soles, 1/kg²; 0 for feet that are points.
-            The least torques twist soles against each other, and soft friction gives way.
+            The least torques twist soles against each other, and they turn on soft friction.
     """
 
     lifts: tuple[Lift, ...]
