@@ -99,3 +99,6 @@ def test_the_file_of_a_lift_leans_while_the_weight_moves(tmp_path):
     assert sum(turn["by"] for turn in turns) == pytest.approx(0.0, abs=1e-3)
     wide = tomllib.loads(propose_spec(mb.models.path("humanoid"), task="lift"))
     assert "reference" not in wide["task"][0]
+    up, *along = wide["options"]["force_weight"]  # its soles do not twist against each other
+    assert up == 0
+    assert min(along) > 0

@@ -345,6 +345,7 @@ def test_a_robot_whose_foot_is_a_line_does_not_stand_on_one(tmp_path):
 def test_a_foot_leaves_the_ground_when_the_centre_of_mass_is_over_the_others():
     spec = tomllib.loads(propose_spec(mb.models.path("quadruped"), task="lift"))
     parse_spec(spec)
+    assert "force_weight" not in spec["options"]  # points do not twist
     plant = Plant("quadruped")
     plant.reset(np.array(spec["start"]["q"]))
     motion = next(task for task in spec["task"] if task["type"] == "com")["reference"]
