@@ -60,6 +60,12 @@ def recorded(
     return report.runs[0].recording
 
 
+def at_rest(law: Runnable, model: mujoco.MjSpec, q0: Array) -> Array:
+    """Return the pose (nq,) that it has at rest on its springs."""
+    still = law.controller.reference_at(q0)
+    return recorded(law, model, lambda _t: still, q0, RESTS).q[-1]
+
+
 def line(task: str, errors: Array, deviations: Array, first: int) -> str:
     """Return a line of the table: errors from this tick on."""
     e, s = errors[first:], deviations[first:]
@@ -80,7 +86,7 @@ def main() -> list[str]:
     )
     still = squat(0.0)
     with compile_controller(law) as compiled:
-        rest = recorded(compiled, model, lambda _t: still, q0, RESTS).q[-1]
+        rest = at_rest(compiled, model, q0)
         for task, reference in (("stands", lambda _t: still), ("squats", squat)):
             for words, unread in (("", ()), (", springs without encoders", SHINS)):
                 sensing = Sensing(estimator_of(law, rest, unread), ERRORS)

@@ -1,6 +1,6 @@
 """Light quadrupeds trot in place and are pushed by 1 N s/kg: MPC of a rigid body, touch-down."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import mujoco
 import numpy as np
@@ -48,7 +48,11 @@ POSE_OF = {"ANYmal C": "men__anybotics_anymal_c__anymal_c_mjx"}
 
 @dataclass(frozen=True)
 class Trot:
-    """The laws of a trot and the pose that it starts from; the planners by name."""
+    """The laws of a trot and the pose that it starts from; the planners by name.
+
+    Attributes:
+        begins: s, for which it stands before.
+    """
 
     law: InverseDynamicsQP
     mpc: object
@@ -56,10 +60,11 @@ class Trot:
     model: mujoco.MjSpec
     q0: Array
     mass: float
+    begins: float = 0.0
 
     def push(self, t: float) -> Array:
         """Return the push sideways on the base."""
-        force = IMPULSE / LASTS * self.mass * (PUSH <= t < PUSH + LASTS)
+        force = IMPULSE / LASTS * self.mass * (PUSH <= t - self.begins < PUSH + LASTS)
         return force * np.eye(self.law.system.nv)[1]
 
 
@@ -114,13 +119,14 @@ def rigid_body(
     return law, mpc, planners
 
 
-def trots(name: str) -> Trot:
-    """Return a trotting robot."""
+def trots(name: str, begins: float = 0.0) -> Trot:
+    """Return a robot that trots once it has stood for `begins`, s."""
     model, q0 = model_on_floor(name)
     system = mb.read_mjcf(model)
     feet = [mb.Contact(f"foot{k}", friction=0.6, sides=4) for k in range(4)]
     mass = sum(body.mass for body in system.tree.bodies)
-    return Trot(*rigid_body(system, feet, q0, GAIT), model, q0, mass)
+    gait = replace(GAIT, start=GAIT.start + begins)
+    return Trot(*rigid_body(system, feet, q0, gait), model, q0, mass, begins)
 
 
 def lean(recording: Recording) -> float:

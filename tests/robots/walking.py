@@ -49,8 +49,8 @@ class Walk:
     q0: Array
 
 
-def walk() -> Walk:
-    """Return the walking robot."""
+def walk(begins: float = 0.0) -> Walk:
+    """Return the robot that walks once it has stood for `begins`, s."""
     model = model_on_floor()
     system = mb.read_mjcf(model)
     q0 = bent_pose(system, KNEES)
@@ -79,7 +79,7 @@ def walk() -> Walk:
         period=FAST,
         delay=1,
     )
-    gait = Gait(PERIOD, DUTY, (0.0,) * len(SOLE) + (0.5,) * len(SOLE), start=1.0)
+    gait = Gait(PERIOD, DUTY, (0.0,) * len(SOLE) + (0.5,) * len(SOLE), start=1.0 + begins)
     planners = {
         name: walking_planner(law, mpc, gait, q0, stepping=swing) for name, swing in SWINGS.items()
     }
@@ -91,13 +91,13 @@ def command(t: float) -> Array:
     return np.array([0.5 * np.clip((t - 1.5) / 1.5, 0, 1), 0.0, 0.3 * (10 <= t < 18)])
 
 
-def figures(recording: Recording) -> str:
+def figures(recording: Recording, begins: float = 0.0) -> str:
     """Return speed at the full command, turn, largest lean, and range of the height."""
     t, q, v = recording.t, recording.q, recording.v
     attitude = Rotation.from_quat(q[:, [4, 5, 6, 3]]).as_euler("ZYX")
     yaw = attitude[:, 0]
     ahead = np.cos(yaw) * v[:, 0] + np.sin(yaw) * v[:, 1]
-    full = t > FULL
+    full = t - begins > FULL
     lean, height = 1e3 * np.abs(attitude[full, 1:]).max(), 1e3 * np.ptp(q[full, 2])
     turned = np.unwrap(yaw)[-1]
     return (

@@ -10,6 +10,7 @@ import argparse
 from robots import models
 from robots.whole_body.humanoids import humanoid_rows, sprung_rows
 from robots.whole_body.quadrupeds import quadruped_rows
+from robots.whole_body.sensed import ESTIMATE_HEADS
 from robots.whole_body.trials import HUMANOIDS, QUADRUPEDS, SPRUNG
 
 
@@ -25,7 +26,7 @@ def main() -> None:
     rows_of = dict.fromkeys(QUADRUPEDS, quadruped_rows) | dict.fromkeys(HUMANOIDS, humanoid_rows)
     rows_of |= dict.fromkeys(SPRUNG, sprung_rows)
     heads = ["robot", "task", "ground", "planner", "m/s", "rad/s", "leans, mrad", "plans solved"]
-    heads += ["velocity RMS, m/s", "tilt RMS, largest, °", "drift", "inside 3 σ"] * options.sensors
+    heads += ESTIMATE_HEADS * options.sensors
     print(f"| {' | '.join(heads)} |\n|{'---|' * len(heads)}")
     for key in rows_of if "all" in options.robots else options.robots:
         for row in rows_of[key](key, options.only, options.sensors):

@@ -10,6 +10,7 @@ import mujoco
 import numpy as np
 
 import mbcasadi as mb
+from mbcasadi.control import InverseDynamicsQP
 from mbcasadi.estimation import Encoders, Footing, Imu, base_estimator, encoder_noise
 from mbcasadi.estimation.landmarks import landmarks_of
 from mbcasadi.validation import Recording, Sensing, SensorErrors
@@ -23,6 +24,7 @@ STANCE, SHAKEN = 0.5, 0.1  # s; both by a recording of Spot
 LOAD, STIFF = 2.0, 1e5  # weight of a trot by that at rest; N m s/rad, of joints that stay
 ROLLING = 6  # condim of a contact with rolling friction
 SLOW, SINKS = 0.1, 2.0  # m/s, of a base that falls; s, until it rests
+ESTIMATE_HEADS = ["velocity RMS, m/s", "tilt RMS, largest, °", "drift", "inside 3 σ"]
 ERRORS = {
     "gyro": SensorErrors(bias=5e-3, walk=1e-5),
     "accelerometer": SensorErrors(bias=0.05, walk=1e-4),
@@ -89,6 +91,12 @@ def sensing_of(
         system, feet, imu=imu, encoders=encoders, footing=footing, q0=q0, period=period
     )
     return Sensing(estimator, ERRORS)
+
+
+def sensing_below(law: InverseDynamicsQP, model: mujoco.MjSpec, q0: Array) -> Sensing:
+    """Return the estimator of a robot that a law drives and that stands at q0."""
+    footing = footing_of(model.compile(), law.system, q0, law.contacts)
+    return sensing_of(law.system, law.contacts, q0, footing, law.period)
 
 
 def estimate_cells(recording: Recording, model: mujoco.MjModel) -> str:

@@ -3,7 +3,7 @@
 Generated C in MuJoCo: mass +10 %, controls one tick late, plans one plan late, stock servos. The
 circle is in the world, ahead of a robot that walks. The pull is not known to the controllers.
 
-cd tests && python -m robots.whole_body.spot_arm [--models FOLDER]
+cd tests && python -m robots.whole_body.spot_arm [--models FOLDER] [--sensors]
 """
 
 import argparse
@@ -17,6 +17,8 @@ from mbcasadi import mpc
 from mbcasadi.control import DisturbanceObserver, FrameTask
 from mbcasadi.mpc.whole_body.defaults import default_law
 from mbcasadi.mpc.whole_body.whole_body_mpc import TICKS
+from mbcasadi.plant.contact_share import contact_step
+from mbcasadi.plant.contacts import find_frame
 from mbcasadi.validation import (
     Push,
     Recording,
@@ -27,6 +29,7 @@ from mbcasadi.validation import (
 )
 from robots import models, trots
 from robots.ground import Array
+from robots.whole_body.sensed import ESTIMATE_HEADS, REST, estimate_cells, sensing_below
 
 HORIZON, PERIOD, DURATION = 20, 0.02, 10.0  # samples, s, s
 GAIT = mpc.trot(0.5, duty=0.6, start=0.4)
@@ -62,9 +65,9 @@ def circle(start: Array, t: float) -> Mapping[str, Array]:
     return {"position": place, "velocity": np.array(velocity)}
 
 
-def figures(recording: Recording, system: mb.System, start: Array) -> str:
+def figures(recording: Recording, system: mb.System, start: Array, begins: float) -> str:
     """Return speed, error of the hand and the largest lean from when it is at full speed on."""
-    t, q = recording.t[::5], recording.q[::5]
+    t, q = recording.t[::5] - begins, recording.q[::5]
     if recording.events or q[:, 2].min() < FALLEN * q[0, 2]:
         return f"fell after {t[-1]:.1f} s | | |"
     full, frame = t > FULL, system.frame("hand")
@@ -79,38 +82,52 @@ def figures(recording: Recording, system: mb.System, start: Array) -> str:
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(prog="robots.whole_body.spot_arm", description=__doc__)
+    parser.add_argument("--sensors", action="store_true", help="an estimator gives q and v")
     models.add_argument(parser)
-    parser.parse_args()
+    sensed = parser.parse_args().sensors
+    begins = REST if sensed else 0.0
     spec, q0 = trots.model_on_floor("Spot with arm")
     spec.body(HAND).add_site(name="hand", pos=TIP)
     q0[-len(ARM) :] = ARM
+    model = spec.compile()
+    places = [find_frame(model, f"foot{k}", "site") for k in range(4)]
+    spec.option.timestep = contact_step(model, q0, places)
     system = mb.read_mjcf(spec)
     feet = [mb.Contact(f"foot{k}", friction=0.6, sides=4) for k in range(4)]
     tasks = [FrameTask("hand", orientation="")]
     law = default_law(system, feet, PERIOD / TICKS, 1.0, None, (), tasks)
     law = replace(law, observer=DisturbanceObserver(LEARNING))
+    gait = replace(GAIT, start=GAIT.start + begins)
     whole = mpc.whole_body_mpc(
-        system, HORIZON, PERIOD, feet, gait=GAIT, q0=q0, tasks=tasks, law=law
+        system, HORIZON, PERIOD, feet, gait=gait, q0=q0, tasks=tasks, law=law
     )
+    sensors = sensing_below(law, spec, q0) if sensed else None
     start = np.array(system.frame("hand").pose(q0)[0]).ravel()
 
     def command(t: float) -> Array:
-        walk = [speed(t), 0.0, 0.0]
-        return mpc.task_command(whole, t, walk, {"hand": lambda time: circle(start, time)})
+        walk = [speed(t - begins), 0.0, 0.0]
+        hand = {"hand": lambda time: circle(start, time - begins)}
+        return mpc.task_command(whole, t, walk, hand)
 
-    print("| robot | task | m/s | hand, mm: largest | rms | leans, mrad | plans solved |")
-    print("|---|---|---|---|---|---|---|")
+    heads = ["robot", "task", "m/s", "hand, mm: largest", "rms", "leans, mrad", "plans solved"]
+    heads += ESTIMATE_HEADS * sensed
+    print(f"| {' | '.join(heads)} |\n|{'---|' * len(heads)}")
     with compile_controller(law) as below, outer_law(whole.plan, whole, command) as outer:
         for pull in (0.0, PULL):
-            pushes = [Push(HAND, [-pull, 0, 0], PULLS, DURATION)] if pull else None
+            pushes = (
+                [Push(HAND, [-pull, 0, 0], begins + PULLS, begins + DURATION)] if pull else None
+            )
             report = mb.validate(
-                below, spec, DURATION, q0=q0, perturb={"mass": 0.1}, delay=1, disturbance=pushes,
-                scenario=ScenarioOptions(outer=outer), report=ReportOptions(explain=False),
+                below, spec, begins + DURATION, q0=q0, perturb={"mass": 0.1}, delay=1,
+                disturbance=pushes, sensors=sensors, scenario=ScenarioOptions(outer=outer),
+                report=ReportOptions(explain=False),
             )  # fmt: skip
-            row = figures(report.runs[0].recording, system, start)
+            found = report.runs[0].recording
+            row = figures(found, system, start, begins)
             solved = np.mean(np.ravel(outer.record["status"]) <= 1)
             task = f"circle, pulled by {pull:.0f} N" if pull else "circle"
-            print(f"| Spot with arm | {task} | {row} | {solved:.1%} |", flush=True)
+            estimate = f" | {estimate_cells(found, spec.compile())}" if sensed else ""
+            print(f"| Spot with arm | {task} | {row} | {solved:.1%}{estimate} |", flush=True)
 
 
 if __name__ == "__main__":
