@@ -60,10 +60,10 @@ def recorded(
     return report.runs[0].recording
 
 
-def at_rest(law: Runnable, model: mujoco.MjSpec, q0: Array) -> Array:
+def at_rest(law: InverseDynamicsQP, compiled: Runnable, model: mujoco.MjSpec, q0: Array) -> Array:
     """Return the pose (nq,) that it has at rest on its springs."""
-    still = law.controller.reference_at(q0)
-    return recorded(law, model, lambda _t: still, q0, RESTS).q[-1]
+    still = law.reference_at(q0)
+    return recorded(compiled, model, lambda _t: still, q0, RESTS).q[-1]
 
 
 def line(task: str, errors: Array, deviations: Array, first: int) -> str:
@@ -86,7 +86,7 @@ def main() -> list[str]:
     )
     still = squat(0.0)
     with compile_controller(law) as compiled:
-        rest = at_rest(compiled, model, q0)
+        rest = at_rest(law, compiled, model, q0)
         for task, reference in (("stands", lambda _t: still), ("squats", squat)):
             for words, unread in (("", ()), (", springs without encoders", SHINS)):
                 sensing = Sensing(estimator_of(law, rest, unread), ERRORS)

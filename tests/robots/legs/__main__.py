@@ -105,7 +105,7 @@ def cassie_trials(sensed: bool) -> Iterator[Trial]:
     with compile_controller(stand) as law:
         sensing = None
         if sensed:
-            q0 = cassie_sensed.at_rest(law, model, q0)
+            q0 = cassie_sensed.at_rest(stand, law, model, q0)
             sensing = Sensing(cassie_sensed.estimator_of(stand, q0), ERRORS)
         for task, reference in (("stands", lambda _: rest), ("squats", squats)):
             for condition, push in CASSIE_PUSHES.items():

@@ -13,13 +13,13 @@ from mbcasadi.mpc import CaptureStep
 from mbcasadi.validation import Recording, Runnable, ScenarioOptions, Sensing, reaction
 from robots.ground import Array
 from robots.references import Reference
+from robots.stops import beyond_stops
 from robots.whole_body.sensed import REST, estimate_cells, sensing_below
 
 PUSH = (2.0, 2.1)  # s
 SETTLED = 0.5  # s, at the end of a run or of a second after the push
 FALLEN = 0.8  # of the height at the start
 TRUNK, COM = 3.0, 10.0  # mm
-SCALAR = int(mujoco.mjtJoint.mjJNT_SLIDE)  # joints of one coordinate, from this kind on
 
 
 @dataclass(frozen=True)
@@ -133,8 +133,10 @@ def judged(trial: Trial, found: Recording) -> Row:
     after = error[t > PUSH[1] + 2.0].max() if trial.push else np.nan
     steady = error[t > t[-1] - SETTLED].max()
     solved = float(np.mean(found.status == 0))
-    estimate = estimate_cells(found, trial.model.compile()) if trial.sensing else ""
-    return Row(trial, steady, after, solved, excess(trial, found.q), estimate)
+    model = trial.model.compile()
+    estimate = estimate_cells(found, model) if trial.sensing else ""
+    beyond = max(0.0, beyond_stops(model, trial.law, found.q).max())
+    return Row(trial, steady, after, solved, beyond, estimate)
 
 
 def places(trial: Trial, q: Array) -> Array:
@@ -144,15 +146,3 @@ def places(trial: Trial, q: Array) -> Array:
     system = trial.law.system
     rest = np.zeros(system.nv)
     return np.array([np.array(system.center_of_mass(each, rest)[0]).ravel() for each in q])
-
-
-def excess(trial: Trial, q: Array) -> float:
-    """Return by how much a joint that the law keeps in its range went beyond it, rad."""
-    if trial.law.joint_limits is None:
-        return 0.0
-    model, names = trial.model.compile(), trial.law.joint_limits.joints
-    limited = [model.joint(i) for i in range(model.njnt) if model.jnt_limited[i]]
-    limited = [j for j in limited if j.type[0] >= SCALAR and (names is None or j.name in names)]
-    angles = q[:, [joint.qposadr[0] for joint in limited]]
-    lower, upper = np.array([joint.range for joint in limited]).T
-    return float(max(0.0, (angles - upper).max(), (lower - angles).max()))

@@ -22,10 +22,10 @@ from mbcasadi.control import (
 )
 from mbcasadi.description.status import Flag
 from mbcasadi.errors import ProblemError
-from mbcasadi.validation import Recording
 from robots.arms.row import Figure
 from robots.limits.models import make_motors, robot_spec
 from robots.references import displace, smooth
+from robots.stops import beyond_stops
 
 PERIOD, DELAY, MASS = 0.002, 1, 0.1
 KP, POSTURE_KP, POSTURE_WEIGHT = 400.0, 25.0, 5e-4
@@ -126,19 +126,11 @@ def run(arm: Arm, gains: dict[str, float], ways: np.ndarray = WAYS):
     return model, law, report.runs[0].recording
 
 
-def beyond_stops(model: mujoco.MjModel, law: InverseDynamicsQP, recording: Recording) -> np.ndarray:
-    """Return by how much a limited joint is beyond a stop at each tick, rad or m."""
-    joints = [model.joint(name) for name in law.limited_joints.names]
-    q = recording.q[:, [int(joint.qposadr[0]) for joint in joints]]
-    low, high = np.array([joint.range for joint in joints]).T
-    return np.maximum(low - q, q - high).max(axis=1)
-
-
 def measured(name: str, arm: Arm, words: str, gains: dict[str, float]) -> Iterator[Figure]:
     """Yield the figures of one run."""
     model, law, recording = run(arm, gains)
     words = f"{FAR:g} m away in {OUT:g} s, {words}"
-    beyond = 1e3 * beyond_stops(model, law, recording)
+    beyond = 1e3 * beyond_stops(model, law, recording.q)
     flagged = (recording.flags.astype(int) & Flag.UNVIABLE) > 0
     silent = beyond.max() if not flagged.any() else beyond[: int(np.argmax(flagged)) + 1].max()
     yield Figure(name, words, "beyond a stop", beyond.max(), 1.0, "mrad")
