@@ -8,7 +8,8 @@ asks for no more,
 
     min |feet|² + |com - way|² + |lean|² + |beyond ranges|² + |beyond loads|² + |joints|²,
 
-by weights of which each is far above the next.
+by weights of which each is far above the next. Arms that would go beyond their stops stay where
+they are.
 """
 
 from collections.abc import Sequence
@@ -43,6 +44,10 @@ does not balance."""
 
 NEARER = 1e-6
 """Rad, that a joint is nearer to its stop than at the start, or share of a load, where it counts.
+"""
+
+STILL = 1e-9
+"""Rad, by which joints of arms may move where they are to stay: an interval has to have a length.
 """
 
 STEPS = 50
@@ -124,7 +129,15 @@ class Stance:
                 parts += [RANGES * self._near_stops(at), LOADS * self._load.excess(at, LOADED)]
             return np.concatenate(parts)
 
-        found = self._moved(scipy.optimize.least_squares(residual, rest, max_nfev=STEPS).x)
+        def search(room: float) -> Array:
+            ends = np.full(self.system.nv, np.inf)
+            ends[6:][~self._of_legs] = room
+            search = scipy.optimize.least_squares
+            return self._moved(search(residual, rest, bounds=(-ends, ends), max_nfev=STEPS).x)
+
+        found = search(np.inf)
+        if self._has_arms_beyond_stops(found):
+            found = search(STILL)
         beyond = self._load.excess(found) > NEARER
         return PoseOver(
             there=bool(np.abs(stand(found)).max() < LEAST),
@@ -144,6 +157,21 @@ class Stance:
         frames = [self.system.frame(name, "body") for name in self.feet]
         moves = [np.abs(np.array(frame.jacobian(self.q))).max(axis=0) for frame in frames]
         return np.asarray(np.max(moves, axis=0)[6:] > 0.0)
+
+    def _has_arms_beyond_stops(self, at: Array) -> bool:
+        """Whether a joint that moves no foot is beyond its range: loads say nothing there.
+
+        Legs may be. By how much tells that the base has to lean.
+        """
+        low, high = position_ranges(self.system)
+        tree = self.system.tree
+        assert tree is not None  # of a system that is read from a model
+        arms = [
+            joint.qpos
+            for joint in tree.joints
+            if joint.kind in ("hinge", "slide") and not self._of_legs[joint.dof - 6]
+        ]
+        return bool(np.any((at[arms] < low[arms] - NEARER) | (at[arms] > high[arms] + NEARER)))
 
     def _poses(self, at: Array) -> dict[str, tuple[Array, Array]]:
         names = (self.base, *self.feet)

@@ -32,9 +32,9 @@ def model(narrow=None, torque=150):
     return text
 
 
-def stance(side="right", **limits):
+def stance(side="right", text=None, **limits):
     """Return a humanoid that one foot carries."""
-    system = mb.read_mjcf(model(**limits))
+    system = mb.read_mjcf(text or model(**limits))
     q = np.array(next(iter(system.tree.keyframes.values()), system.tree.q0)).ravel()
     feet = mb.contacts_of(system, ground="floor")
     carry = [each for each in feet if f"{side}_foot" in each.bodies]
@@ -74,6 +74,22 @@ def test_weak_hips_make_the_base_lean_over_the_foot():
     found = weak.lean_over(WAY)
     assert found.lean[0] > 0.02
     assert found.load < 1e-3  # `LOADED` of the torque is enough
+    assert not found.overloaded
+
+
+def test_a_torso_beyond_its_stops_is_no_pose_that_overloads_its_servo():
+    """The way that moves the joints least swings the torso, which no foot moves."""
+    text = model()
+    joint, motor = (
+        re.search(rf'<{kind} [^>]*name="waist_roll"[^>]*>', text).group()
+        for kind in ("joint", "motor")
+    )
+    little = re.sub(r'range="[^"]*"', 'range="-.001 .001"', joint)
+    servo = '<position name="waist_roll" joint="waist_roll" kp="9000" ctrlrange="-.001 .001"/>'
+    one = stance(text=text.replace(joint, little).replace(motor, servo))
+    assert stance().pose_over(WAY, UPRIGHT).there
+    found = one.pose_over(WAY, UPRIGHT)
+    assert found.there
     assert not found.overloaded
 
 
