@@ -32,19 +32,23 @@ from robots.whole_body.sensed import BITS, ERRORS, RATE_NOISE
 RODS = ("achilles-rod", "heel-spring", "foot-crank", "plantar-rod")
 SHINS = ("left-shin", "right-shin")
 BENT, RATE, REST = 0.05, 10.0, -0.03  # rad, rad/s, rad: of shins under the robot's weight
-LEANS = 0.1  # rad, of the first sample: in the first tick no control acts yet
+LEANS = FirstEstimate(tilt=0.1)  # rad, of the first sample: in the first tick no control acts yet
 DURATION, SETTLE, RESTS = 6.0, 0.5, 2.0  # s; the last one until it is at rest
+
+
+def read_joints(system: mb.System, unread: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """Return the joints of Cassie that have encoders."""
+    names = [joint.name for joint in system.tree.joints[1:]]
+    return tuple(n for n in names if not n.endswith(RODS) and n not in unread)
 
 
 def estimator_of(law: InverseDynamicsQP, q0: Array, unread: tuple[str, ...] = ()) -> Estimator:
     """Return the estimator of Cassie, some of whose joints have no encoder."""
-    names = [joint.name for joint in law.system.tree.joints[1:]]
-    read = [n for n in names if not n.endswith(RODS) and n not in unread]
+    joints = read_joints(law.system, unread)
     return base_estimator(
         law.system, law.contacts, imu=Imu("imu"), q0=q0, period=law.period,
-        encoders=Encoders(tuple(read), noise=encoder_noise(BITS), rate_noise=RATE_NOISE),
-        passive=[PassiveJoint(name, BENT, RATE, REST) for name in unread],
-        start=FirstEstimate(tilt=LEANS),
+        encoders=Encoders(joints, noise=encoder_noise(BITS), rate_noise=RATE_NOISE),
+        passive=[PassiveJoint(name, BENT, RATE, REST) for name in unread], start=LEANS,
     )  # fmt: skip
 
 

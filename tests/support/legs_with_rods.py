@@ -37,10 +37,9 @@ def _leg(side: str, sign: float, stiffness: float) -> str:
 
 def _motors(side: str) -> str:
     joints = ("roll", "pitch", "crank", "ankle", "ankle_roll")
-    return "".join(
-        f'<motor joint="{side}_{joint}" ctrllimited="true" ctrlrange="-300 300"/>'
-        for joint in joints
-    )
+    names = (f"{side}_{joint}" for joint in joints)
+    limits = 'ctrllimited="true" ctrlrange="-300 300"'
+    return "".join(f'<motor name="{name}" joint="{name}" {limits}/>' for name in names)
 
 
 def model(stiffness: float = 0.0) -> str:

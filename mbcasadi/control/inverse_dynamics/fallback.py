@@ -1,6 +1,7 @@
 """The safe output of inverse dynamics: see `control/safe_output/safe_output.py`."""
 
 import casadi as ca
+import numpy as np
 
 from mbcasadi.control.inverse_dynamics.inputs import guard_inputs, nominal_inputs
 from mbcasadi.control.inverse_dynamics.options import Array, Setup
@@ -8,6 +9,7 @@ from mbcasadi.control.inverse_dynamics.problem import Problem
 from mbcasadi.control.inverse_dynamics.scales import ProblemScales
 from mbcasadi.control.safe_output.holding_command import HoldingCommand, holding_command
 from mbcasadi.control.safe_output.safe_output import SafeOutput
+from mbcasadi.control.safe_output.static_load import carrying
 from mbcasadi.control.tick.instant import Instant
 from mbcasadi.system.coordinates import initial_pose, moving_size, pose_inputs
 
@@ -24,12 +26,14 @@ def offered_hold(
     """
     if not setup.safe_output_size:
         return {}
+    first = len(scales.rows) - problem.contacts.J.shape[0]
+    rows = carrying(scales.rows**-2.0, np.arange(len(scales.rows)) >= first)
     hold = holding_command(
         setup.system,
         setup.ranges,
         setup.period,
         (at.q, at.v),
-        (problem.dynamics.G, scales.rows**-2.0),
+        (problem.dynamics.G, rows),
         scales.actuators**-2.0,
     )
     return {"hold.load": hold.load, "hold.own": hold.own}

@@ -4,10 +4,16 @@ from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
+from numpy.typing import NDArray
 
 from mbcasadi.control.safe_output.holding_command import holding_command
 from mbcasadi.control.safe_output.safe_output import SafeOutput
-from mbcasadi.control.safe_output.static_load import Array, actuator_inertias, row_inertias
+from mbcasadi.control.safe_output.static_load import (
+    Array,
+    actuator_inertias,
+    carrying,
+    row_inertias,
+)
 from mbcasadi.short_text import summarised
 from mbcasadi.system import System, evaluate
 from mbcasadi.system.ranges import require_ranges
@@ -34,11 +40,19 @@ def hold_at(system: System, q: ca.SX, v: ca.SX, on: ca.SX, period: float) -> ca.
     if system.nc:
         at = {"q": q, "v": v, "t": ca.SX(0)}
         rows = ca.SX(ca.diag(on) @ evaluate(system.loop_jacobian, at))
-    ranges = require_ranges(system, None, None)
+    ranges, inertias = require_ranges(system, None, None), row_inertias(system)
+    carried = carrying(inertias, _of_contacts(system))
     hold = holding_command(
-        system, ranges, period, (q, v), (rows, row_inertias(system)), actuator_inertias(system)
+        system, ranges, period, (q, v), (rows, carried), actuator_inertias(system)
     )
     return ca.vertcat(*hold)
+
+
+def _of_contacts(system: System) -> NDArray[np.bool_]:
+    """Return whether each row (nc,) is one of contacts, which own it; others own themselves."""
+    named = zip(system.row_names, system.row_owners, strict=True)
+    own = [name not in owners for name, owners in named]
+    return np.array([False] * (system.nc - len(own)) + own, dtype=bool)
 
 
 def hold_of_mechanism(system: System, limits: Array, period: float, u_0: Array, q_0: Array) -> Hold:

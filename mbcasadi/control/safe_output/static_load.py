@@ -32,6 +32,10 @@ UNCARRIED = 1e-6
 """Share ε of the load that rows and actuators leave in balance with the inertia: a direction that
 they reach with less than its root, relative to their usual reach, counts as not carried."""
 
+CARRIES = 1e4
+"""Inertia of a row of a loop, by the largest of those of contacts, that makes its force count for
+nothing."""
+
 LEAST_INERTIA = 1e-9
 """Share of the largest inertia, in the sizes of the coordinates, below which a pose's inertia
 matrix is completed."""
@@ -79,6 +83,20 @@ def static_forces(
     for column, (dof, gear) in drives.items():
         p[column, :] = rest[dof, :] / gear
     return ca.densify(p)
+
+
+def carrying(row_mass: Array, contacts: NDArray[np.bool_]) -> Array:
+    """Return inertias (m,) of rows with which those of loops and springs carry what they have to.
+
+    With forces of loops as small as may be, too, light rods in a leg make feet press against each
+    other: what little of a rod's force that takes off costs more than the friction on the ground.
+
+    Args:
+        row_mass: (m,) inertia that each row sees.
+        contacts: (m,) whether a row is one of a contact.
+    """
+    least = CARRIES * row_mass[contacts].max(initial=0.0)
+    return np.where(contacts, row_mass, np.maximum(row_mass, least))
 
 
 def actuator_inertias(system: System) -> Array:

@@ -13,6 +13,7 @@ from dataclasses import replace
 import casadi as ca
 import numpy as np
 
+from mbcasadi.control.inverse_dynamics.parts.rigid_springs import RigidSprings
 from mbcasadi.control.tasks.reference import slot_slices
 from mbcasadi.errors import ProblemError
 from mbcasadi.mpc.legged.ground_axes import common_normal
@@ -28,7 +29,12 @@ ENDS = (WEIGHTS, REGULATOR)
 
 
 def with_regulator(
-    parts: Sequence[ProblemPart], refs: HorizonReferences, u: Array, *, walks: bool
+    parts: Sequence[ProblemPart],
+    refs: HorizonReferences,
+    u: Array,
+    springs: RigidSprings | None,
+    *,
+    walks: bool,
 ) -> tuple[list[ProblemPart], str]:
     """Return the parts whose `Cost` has the regulator's `Q_end`, and which regulator it is.
 
@@ -36,6 +42,7 @@ def with_regulator(
         parts: costs of the problem, one of them a `Cost` of the setpoint.
         refs: of the problem with these parts.
         u: (nu,) controls that hold the pose in which all feet stand.
+        springs: that the law holds.
         walks: whether there is a gait, not a stand.
 
     Raises:
@@ -46,13 +53,15 @@ def with_regulator(
         raise ProblemError(
             f"end='{REGULATOR}' and {len(own)} costs of the setpoint; expected one Cost with Q"
         )
-    weight, words = _regulator(refs, u, walks=walks)
+    weight, words = _regulator(refs, u, springs, walks=walks)
     return [replace(part, Q_end=weight) if part is own[0] else part for part in parts], words
 
 
-def _regulator(refs: HorizonReferences, u: Array, *, walks: bool) -> tuple[Array | None, str]:
+def _regulator(
+    refs: HorizonReferences, u: Array, springs: RigidSprings | None, *, walks: bool
+) -> tuple[Array | None, str]:
     """Return `Q_end` and which regulator it is of, in words; None where there is none."""
-    samples, why = _stride(refs), ""
+    samples, why = _stride(refs, springs), ""
     if walks:
         try:
             weights = periodic_weights(refs.ocp, *_about(refs, samples))
@@ -69,14 +78,16 @@ def _regulator(refs: HorizonReferences, u: Array, *, walks: bool) -> tuple[Array
     return weight, f"regulator of the stance{why}"
 
 
-def _stride(refs: HorizonReferences) -> Array:
+def _stride(refs: HorizonReferences, springs: RigidSprings | None) -> Array:
     """Return p (K, np) of the samples of a stride on the spot, K nearest to their period."""
     ocp, gait = refs.ocp, refs.gait
     spot = replace(refs, standing=None)
     asked, z = spot.function("asked"), ca.DM(spot.z0)
     inputs = {key: ca.DM.zeros(asked.numel_in(key)) for key in asked.name_in()}
     normal, all_samples = common_normal(refs.contacts), ca.MX.sym("ref", asked.numel_out("ref"))
-    static = static_references(refs.system, refs.contacts, refs.q0, normal, ocp.period)
+    static = static_references(
+        refs.system, refs.contacts, refs.q0, normal, ocp.period, springs=springs
+    )
     filled = with_static_references(ocp, static, all_samples)[: ocp.np_]
     first = ca.Function("first", [all_samples], [filled])
     count = max(round(gait.period / ocp.period), 1)

@@ -123,8 +123,9 @@ def references_fun(
     named |= {"plan": plan, "age": age, "t": t, "z": inputs["z"]}
     outputs, normal = asked(**known), common_normal(refs.contacts)
     static = static_references(
-        refs.system, refs.contacts, refs.q0, normal, refs.ocp.period, shift=refs.shift
-    )
+        refs.system, refs.contacts, refs.q0, normal, refs.ocp.period, shift=refs.shift,
+        springs=following.law.rigid_springs,
+    )  # fmt: skip
     ref = _with_tasks(refs.ocp, slots, command[own:], outputs["ref"])
     ref = with_static_references(refs.ocp, static, ref)
     given = refs.ocp.lengths is not None

@@ -1,10 +1,10 @@
 """Actuator forces and controls that carry a robot in its setpoint, on the feet that stand.
 
-The forces are those of `static_load`: the least on the feet and loops that balance the weight g.
-What they do not balance, in flight or while it tips over, lets the robot fall as it stands, its
-joints at rest. A sole pushes at all of its points, so that feet at equal places carry equal shares
-whatever rows hold them. Where the setpoint is q0 turned about the normal of the ground by an angle
-ψ,
+The forces are those of `static_load`: the least on the feet that balance the weight g. What they do
+not balance, in flight or while it tips over, lets the robot fall as it stands, its joints at rest.
+A sole pushes at all of its points, so that feet at equal places carry equal shares whatever rows
+hold them. Loops, and springs that the law holds, carry what they have to. Where the setpoint is q0
+turned about the normal of the ground by an angle ψ,
 
     g = g_n + cos ψ g_c + sin ψ g_s - Tᵀ d
 
@@ -20,7 +20,8 @@ import casadi as ca
 import numpy as np
 
 from mbcasadi.contacts.friction_cone import contact_axes
-from mbcasadi.control.safe_output.static_load import Array, static_forces
+from mbcasadi.control.inverse_dynamics.parts.rigid_springs import RigidSprings, spring_map
+from mbcasadi.control.safe_output.static_load import Array, carrying, static_forces
 from mbcasadi.control.tasks.reference import slot_slices
 from mbcasadi.description import Contact
 from mbcasadi.mpc.legged.from_system import trunk_joint
@@ -37,7 +38,7 @@ ROUNDING = 1e-9
 
 
 class _Pose(NamedTuple):
-    """A robot at rest at a pose: g (nv, 1), M, moments of actuators, rows of points and loops."""
+    """A robot at rest: g (nv, 1), M, moments of actuators, rows of springs, loops and points."""
 
     load: Array
     M: Array
@@ -55,6 +56,7 @@ def static_references(
     period: float,
     *,
     shift: bool = False,
+    springs: RigidSprings | None = None,
 ) -> ca.Function:
     """Return (q, mask, disturbance) → (forces, controls) of the actuators, (nu,) each.
 
@@ -67,10 +69,12 @@ def static_references(
         normal: (3,) of the ground.
         period: s.
         shift: whether the base of the setpoint is shifted over its feet.
+        springs: that the law holds.
     """
     q, mask = ca.SX.sym("q", system.nq), ca.SX.sym("mask", system.nc)
     d = ca.SX.sym("disturbance", system.nv)
-    equations = _rest_fun(system, contacts, period)
+    held = np.zeros((0, system.nv)) if springs is None else spring_map(system, springs)
+    equations = _rest_fun(system, contacts, period, held)
     here = _Pose(*(x.full() for x in equations(q0)))
     if shift:
         load, M, B, G, _, bias = equations(q)
@@ -83,8 +87,8 @@ def static_references(
         load,
         M,
         B,
-        ca.diag(_on(system, contacts, mask)) @ G,
-        _seen(here.G, inverse),
+        ca.diag(ca.vertcat(ca.SX.ones(len(held)), _on(system, contacts, mask))) @ G,
+        carrying(_seen(here.G, inverse), np.arange(len(here.G)) >= len(here.G) - 3 * len(contacts)),
         _seen(here.B.T, inverse),
         falls=True,
     )
@@ -184,12 +188,15 @@ def _rows(system: System, contacts: Sequence[Contact], q: ca.SX) -> ca.SX:
     return ca.vertcat(own[_loops(system, contacts), :], *points)
 
 
-def _rest_fun(system: System, contacts: Sequence[Contact], period: float) -> ca.Function:
-    """Return (q) → the fields of `_Pose`."""
+def _rest_fun(
+    system: System, contacts: Sequence[Contact], period: float, held: Array
+) -> ca.Function:
+    """Return (q) → the fields of `_Pose`; the first rows hold springs."""
     q, still = ca.SX.sym("q", system.nq), ca.SX(system.nv, 1)
     actuators = actuator_model(system, require_ranges(system, None, None), period, q, still, None)
     load = system.bias_force(q, still) - system.passive_force(q, still) - actuators.rest
-    outputs = [load, system.mass_matrix(q), actuators.moment, _rows(system, contacts, q)]
+    rows = ca.vertcat(ca.SX(ca.DM(held)), _rows(system, contacts, q))
+    outputs = [load, system.mass_matrix(q), actuators.moment, rows]
     return ca.Function("rest", [q], [*outputs, actuators.gain, actuators.bias])
 
 

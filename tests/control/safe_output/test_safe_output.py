@@ -5,11 +5,13 @@ import mujoco
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from support.least_contact_forces import least_contact_forces
+from support.legs_with_rods import SIDES, standing
 from support.refusals import refused
 
 import mbcasadi as mb
 from mbcasadi import models
-from mbcasadi.control import PostureTask, with_fallback
+from mbcasadi.control import InverseDynamicsQP, PostureTask, with_fallback
 from mbcasadi.control.laws import computed_torque
 from mbcasadi.control.safe_output.mechanism_hold import hold_of_mechanism
 from mbcasadi.control.safe_output.safe_output import UNSEEN, SafeOutput
@@ -50,6 +52,22 @@ def test_a_held_mechanism_is_in_balance_in_mujoco(name):
     weight = np.abs(data.qfrc_bias).max()
     assert np.abs(load).max() > 0.01 * weight
     assert np.abs(free @ force).max() < UNCARRIED * weight
+
+
+def test_feet_do_not_press_against_each_other_in_a_hold_of_legs_with_rods():
+    """They would by twice the weight, for rods whose forces were as small as may be."""
+    system, q, feet = standing()
+    expected = least_contact_forces(system, feet, q, np.zeros(system.nv))
+    touching = mb.with_contacts(system, feet, q).with_mask()
+    held = hold_command(touching, q)[: system.nu]
+    law = InverseDynamicsQP(system, [PostureTask(weight=1e-3)], feet, period=2e-3)
+    ref = law.reference_at(q)
+    known = {"q": q, "v": np.zeros(system.nv), "mask": np.ones(len(law.mask_names)), "z": law.z0}
+    out = law.function(**known, ref=np.full_like(ref, np.nan))
+    assert out["status"] == 3
+    rolls = [system.actuator_names.index(f"{side}_roll") for side in SIDES]
+    for u in (held, np.array(out["u"]).ravel()):
+        assert_allclose(u[rolls], expected[rolls], atol=0.02 * np.abs(expected).max())
 
 
 def test_a_servo_holds_its_length_with_its_load_in_mujoco():

@@ -5,10 +5,13 @@ from functools import cache
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
+from support.least_contact_forces import least_contact_forces
+from support.legs_with_rods import standing
 from support.small_walker import LEGS, small_walker, standing_pose
 
 import mbcasadi as mb
 from mbcasadi import mpc
+from mbcasadi.control import RigidSprings
 from mbcasadi.control.tasks.reference import slot_slices
 from mbcasadi.mpc.whole_body.static_references import static_references
 
@@ -141,3 +144,27 @@ def test_feet_at_equal_places_carry_equal_shares_whatever_rows_hold_them():
         assert force[f"left_{name}"] == pytest.approx(force[f"right_{name}"], abs=1e-3)
     for name in ("hip_roll", "ankle_roll", "hip_yaw"):
         assert force[f"left_{name}"] == pytest.approx(-force[f"right_{name}"], abs=1e-3)
+
+
+def test_rods_in_legs_carry_what_they_have_to_and_feet_do_not_press_against_each_other():
+    """With rods' forces as small as may be hips would roll with 447 N m."""
+    system, q, feet = standing()
+    touching, up = mb.with_contacts(system, feet, q).with_mask(), np.array([0.0, 0.0, 1.0])
+    static = static_references(touching, feet, q, up, 0.02)
+    d = np.random.default_rng(3).uniform(-5, 5, system.nv)
+    found = static(q=q, mask=np.ones(touching.nc), disturbance=d)["forces"].full().ravel()
+    expected = least_contact_forces(system, feet, q, d)
+    np.testing.assert_allclose(found, expected, atol=1e-2 * np.abs(expected).max())
+
+
+def test_springs_that_a_law_holds_deflect_until_they_carry():
+    """Springs in shanks without a force at the pose: what they will carry loads no foot."""
+    system, q, feet = standing(stiffness=2000.0)
+    touching, up = mb.with_contacts(system, feet, q).with_mask(), np.array([0.0, 0.0, 1.0])
+    springs = RigidSprings(("left_spring", "right_spring"))
+    static = static_references(touching, feet, q, up, 0.02, springs=springs)
+    known = {"q": q, "mask": np.ones(touching.nc), "disturbance": np.zeros(system.nv)}
+    found = static(**known)["forces"].full().ravel()
+    rigid = standing()
+    expected = least_contact_forces(*[rigid[k] for k in (0, 2, 1)], np.zeros(rigid[0].nv))
+    np.testing.assert_allclose(found, expected, atol=1e-2 * np.abs(expected).max())

@@ -12,6 +12,7 @@ from mbcasadi.contacts.groups import contact_groups_of
 from mbcasadi.validation import Recording
 from robots.ground import Array, Ground
 from robots.static_balance import Balance, static_balance
+from robots.whole_body.sensed import REST
 from robots.whole_body.trials import (
     FALLEN,
     HUMANOIDS,
@@ -31,6 +32,7 @@ from robots.whole_body.trials import (
 
 STRIDE, STANCE, START = 0.72, 0.44, 0.6  # s
 WALKS = Task("walk and turn", 0.5, 30.0, turn=0.3)
+STANDING = Task("stand", 0.0, REST)
 SIDES = {
     "the left": {"push": -0.5},
     "the right": {"push": 0.5},
@@ -160,11 +162,17 @@ def humanoid_rows(key: str, only: str, sensed: bool = False) -> Iterator[str]:
 
 
 def sprung_rows(key: str, only: str, sensed: bool = False) -> Iterator[str]:
-    """Yield the line of a robot with springs if a regular expression is found in it."""
+    """Yield the line of a robot with springs if a regular expression is found in it.
+
+    By sensors it begins at rest on its springs: on the way an accelerometer shows no vertical.
+    """
     name = f"| {SPRUNG[key]} | {WALKS.name} | level | whole body |"
     if re.search(only, name):
         robot = walker(key, Ground(), sensed)
         with whole_body(robot, walk_of(robot)) as loop:
+            if sensed:
+                stands, _ = recorded(robot._replace(footing=None), STANDING, loop)
+                robot = robot._replace(rest=stands.q[-1])
             yield f"{name} {run(robot, WALKS, loop)} |"
 
 

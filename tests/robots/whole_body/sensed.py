@@ -11,7 +11,7 @@ import numpy as np
 
 import mbcasadi as mb
 from mbcasadi.control import InverseDynamicsQP
-from mbcasadi.estimation import Encoders, Footing, Imu, base_estimator, encoder_noise
+from mbcasadi.estimation import Encoders, FirstEstimate, Footing, Imu, base_estimator, encoder_noise
 from mbcasadi.estimation.landmarks import landmarks_of
 from mbcasadi.validation import Recording, Sensing, SensorErrors
 from mbcasadi.validation.metrics.estimate_metrics import estimate_metrics
@@ -24,6 +24,7 @@ STANCE, SHAKEN = 0.5, 0.1  # s; both by a recording of Spot
 LOAD, STIFF = 2.0, 1e5  # weight of a trot by that at rest; N m s/rad, of joints that stay
 ROLLING = 6  # condim of a contact with rolling friction
 SLOW, SINKS = 0.1, 2.0  # m/s, of a base that falls; s, until it rests
+STANDS = FirstEstimate()
 ESTIMATE_HEADS = ["velocity RMS, m/s", "tilt RMS, largest, °", "drift", "inside 3 σ"]
 ERRORS = {
     "gyro": SensorErrors(bias=5e-3, walk=1e-5),
@@ -79,16 +80,28 @@ def footing_of(
 
 
 def sensing_of(
-    system: mb.System, feet: Sequence[mb.Contact], q0: Array, footing: Footing, period: float
+    system: mb.System,
+    feet: Sequence[mb.Contact],
+    q0: Array,
+    footing: Footing,
+    period: float,
+    joints: tuple[str, ...] | None = None,
+    start: FirstEstimate = STANDS,
 ) -> Sensing:
-    """Return the estimator of a robot, with the errors of its sensors."""
+    """Return the estimator of a robot, with the errors of its sensors.
+
+    Args:
+        system, feet, q0, footing, period: of the robot, where it stands, and of a tick, s.
+        joints: that have encoders; None for all.
+        start: what is known of the first state.
+    """
     tree = system.tree
     base = next(body.name for body in tree.bodies if 0 in body.joints)
     sites = [f.name for f in tree.frames if f.kind == "site" and "imu" in f.name.lower()]
     imu = Imu(sites[0]) if sites else Imu(base, kind="body")
-    encoders = Encoders(noise=encoder_noise(BITS), rate_noise=RATE_NOISE)
+    encoders = Encoders(joints, noise=encoder_noise(BITS), rate_noise=RATE_NOISE)
     estimator = base_estimator(
-        system, feet, imu=imu, encoders=encoders, footing=footing, q0=q0, period=period
+        system, feet, imu=imu, encoders=encoders, footing=footing, q0=q0, period=period, start=start
     )
     return Sensing(estimator, ERRORS)
 

@@ -21,7 +21,7 @@ from robots import models
 from robots.ground import Array, Ground
 from robots.whole_body.humanoids import WALKS, walk_of
 from robots.whole_body.quadrupeds import TROT
-from robots.whole_body.sensed import estimate_cells, sensing_of
+from robots.whole_body.sensed import estimate_cells
 from robots.whole_body.trials import HUMANOIDS, QUADRUPEDS, Task, recorded, walker, whole_body
 
 SHARE, FAR, LASTS = 0.01, 0.02, 0.05  # of the stances; m, in so many s
@@ -101,7 +101,7 @@ def rows(key: str) -> Iterator[str]:
     with whole_body(robot, walk_of(robot) if humanoid else TROT) as loop:
         recording, _ = recorded(robot, task, loop)
         period = loop[0].controller.period
-    sensing = sensing_of(robot.system, robot.feet, robot.q0, robot.footing, period)
+    sensing = robot.sensing(period)
     yield f"| {key} | {task.name} | {estimate_cells(recording, robot.model.compile())} |"
     found, count = with_slips(recording, robot.system, robot.feet, sensing)
     yield f"| {key} | {count} slips | {estimate_cells(found, robot.model.compile())} |"

@@ -16,7 +16,7 @@ from scipy.spatial.transform import Rotation
 import mbcasadi as mb
 from mbcasadi import mpc
 from mbcasadi.control import InverseDynamicsQP
-from mbcasadi.estimation import Footing
+from mbcasadi.estimation import FirstEstimate, Footing
 from mbcasadi.plant.contact_share import contact_step
 from mbcasadi.plant.contacts import find_frame
 from mbcasadi.validation import (
@@ -25,10 +25,11 @@ from mbcasadi.validation import (
     ReportOptions,
     Runnable,
     ScenarioOptions,
+    Sensing,
     compile_controller,
     outer_law,
 )
-from robots import cassie, soles, trots
+from robots import cassie, cassie_sensed, soles, trots
 from robots.ground import Array, Ground
 from robots.whole_body.sensed import REST, estimate_cells, footing_of, sensing_of
 
@@ -62,6 +63,18 @@ class Walker(NamedTuple):
     mass: float
     footing: Footing | None = None  # where its state is estimated
     law: InverseDynamicsQP | None = None  # where it is not the default one
+    encoders: tuple[str, ...] | None = None  # its joints with encoders; None for all
+    first: FirstEstimate = FirstEstimate()
+    rest: Array | None = None  # where runs begin, where it is not q0
+
+    def sensing(self, period: float) -> Sensing | None:
+        """Return how its state is estimated."""
+        if self.footing is None:
+            return None
+        start = self.q0 if self.rest is None else self.rest
+        return sensing_of(
+            self.system, self.feet, start, self.footing, period, self.encoders, self.first
+        )
 
     @property
     def rests(self) -> float:
@@ -138,8 +151,13 @@ def walker(key: str, ground: Ground, sensed: bool = False) -> Walker:
     feet = [mb.Contact(name, friction=friction, normal=up, sides=4) for name in names]
     mass = sum(body.mass for body in system.tree.bodies)
     footing = footing_of(spec.compile(), system, q0, feet) if sensed else None
-    law = cassie.law_below_plan(system, feet) if key in SPRUNG else None
-    return Walker(spec, system, q0, feet, mass, footing, law)
+    robot = Walker(spec, system, q0, feet, mass, footing)
+    if key not in SPRUNG:
+        return robot
+    return robot._replace(
+        law=cassie.law_below_plan(system, feet), encoders=cassie_sensed.read_joints(system),
+        first=cassie_sensed.LEANS,
+    )  # fmt: skip
 
 
 def planned(
@@ -208,12 +226,10 @@ def recorded(robot: Walker, task: Task, loop: Loop) -> tuple[Recording, float]:
     force[:2] = robot.mass * np.array([task.ahead, task.push]) / LASTS
     begins = robot.rests
     outer.command = lambda t: task.command(max(t - begins, 0.0))
-    sensors = None
-    if robot.footing is not None:
-        period = law.controller.period
-        sensors = sensing_of(robot.system, robot.feet, robot.q0, robot.footing, period)
+    sensors = robot.sensing(law.controller.period)
+    start = robot.q0 if robot.rest is None else robot.rest
     report = mb.validate(
-        law, robot.model, begins + task.duration, q0=robot.q0, perturb={"mass": 0.1}, delay=1,
+        law, robot.model, begins + task.duration, q0=start, perturb={"mass": 0.1}, delay=1,
         disturbance=lambda t: force * (PUSH <= t - begins < PUSH + LASTS),
         scenario=ScenarioOptions(outer=outer), sensors=sensors,
         report=ReportOptions(explain=False, timing=False),
