@@ -16,7 +16,7 @@ from mbcasadi.system import System
 from mbcasadi.system.actuator_kinds import actuator_kinds
 from mbcasadi.validation.spec.activities import DEPTH, Activity, Walk
 from mbcasadi.validation.spec.balanced_push import answered_share
-from mbcasadi.validation.spec.driving import Drive
+from mbcasadi.validation.spec.driving import Drive, Rolling
 from mbcasadi.validation.spec.grasping import FREQUENCY, ROUGHNESS, Hold
 from mbcasadi.validation.spec.lifting import Balance
 from mbcasadi.validation.spec.springs import HeldSprings
@@ -51,6 +51,7 @@ class Proposal:
         unheld: why actuators cannot hold the start, "" where they can.
         loads: errors of masses, of bodies that carry what the controller does not know.
         tools, walk, drive: what arms do, and how it walks or drives, or None.
+        rolling: wheels on which it stands while it holds its pose, or None.
         hold: what its fingers hold, or None.
         balance: how it lifts its feet, or None.
         driven: hinges and slides that actuators drive.
@@ -77,6 +78,7 @@ class Proposal:
     tools: tuple[ToolMotion, ...]
     walk: Walk | None
     drive: Drive | None
+    rolling: Rolling | None
     hold: Hold | None
     balance: Balance | None
     driven: tuple[str, ...]
@@ -112,9 +114,14 @@ class Proposal:
         return self.base is not None and not self.driven
 
     @property
+    def stands(self) -> bool:
+        """Whether contacts with a ground carry the base while it holds its pose."""
+        return bool(self.contacts) or self.rolling is not None
+
+    @property
     def falls(self) -> bool:
         """Whether the base floats and has nothing to stand on, under gravity."""
-        held = self.contacts or self.drive is not None or self.robot.base == "fixed"  # by loops
+        held = self.stands or self.drive is not None or self.robot.base == "fixed"  # by loops
         tree = self.system.tree
         return bool(tree and any(tree.gravity) and self.base and not (held or self.flies))
 

@@ -159,6 +159,7 @@ def _grasping(model: Path, system: System, robot: RobotDescription) -> Proposal:
             tools=(),
             walk=None,
             drive=None,
+            rolling=None,
             hold=hold,
             balance=None,
             driven=driven_joints(held),
@@ -213,7 +214,7 @@ def _accepted(facts: Proposal, model: Source, name: str) -> Proposal:
             return trial
         why = why or error
         bare = replace(trial, unlimited=error)
-        if trial.contacts and not _error_of(bare, model, name):
+        if trial.stands and not _error_of(bare, model, name):
             return bare
     raise ProblemError(f"{name}: no controller could be proposed: {why}")
 

@@ -12,6 +12,8 @@ from mbcasadi.anatomy.links import Links, standing
 from mbcasadi.anatomy.possible_feet import STEEP, possible_feet
 from mbcasadi.description import Joint
 from mbcasadi.plant import Plant
+from mbcasadi.plant.contact_share import contact_step
+from mbcasadi.plant.contacts import find_point
 from mbcasadi.system import GeometryContact, System, contacts_of
 from mbcasadi.system.creep import grounds
 from mbcasadi.system.natural_sizes import model_length
@@ -90,6 +92,28 @@ def _sunk(system: System, feet: Sequence[GeometryContact], gaps: Array) -> float
     if excess(0.0) >= 0 or excess(deepest) <= 0:
         return 0.0
     return float(scipy.optimize.brentq(excess, 0.0, deepest))
+
+
+def step_on_ground(
+    plant: Plant, system: System, contacts: Sequence[GeometryContact], q: Array
+) -> float | None:
+    """Return the plant's step, s, that does not damp what stands behind its contacts.
+
+    Args:
+        plant, system: of the model.
+        contacts: that carry it.
+        q: (nq,) in which it stands.
+
+    Returns:
+        None for the model's own.
+    """
+    frames = []
+    for each in contacts:
+        p, R = (np.array(x) for x in system.frame(each.bodies[1], "body").pose(q)[:2])
+        place = R.T @ (np.array(each.gap(q)[1]) - p)
+        frames.append(find_point(plant.model, each.name, each.bodies[1], place.ravel().tolist()))
+    step = contact_step(plant.model, q, frames)
+    return step if step < plant.timestep else None
 
 
 def joints_outside(system: System, q: Array) -> tuple[str, ...]:
