@@ -32,6 +32,7 @@ from mbcasadi.validation.spec.start import (
     joints_beyond_feet,
     joints_outside,
     onto_ground,
+    settled,
     step_on_ground,
     within_ranges,
 )
@@ -81,10 +82,11 @@ def facts_of(
     contacts: tuple[str, ...] = ()
     unheld = ""
     found: tuple[GeometryContact, ...] = ()
-    on_wheels = free is not None and robot.kind == "wheeled base"
     carry: tuple[GeometryContact, ...] = ()
-    if on_wheels:
+    if free is not None and robot.kind == "wheeled base":
         carry = wheels_on_plane(robot, system, q0)
+        if activity != "drive":
+            q0 = settled(system, free, carry, q0)
         q0 += rises * onto_ground(system, carry, q0)
     elif free is not None and any(tree.gravity):
         found, contacts = feet_on_plane(system, q0)
@@ -122,7 +124,7 @@ def facts_of(
         q0=q0,
         base=None if free is None else tree.bodies[free.body].name,
         contacts=contacts,
-        moved=float(rises @ (q0 - authored)) if found or on_wheels else 0.0,
+        moved=float(rises @ (q0 - authored)) if found or carry else 0.0,
         outside=joints_outside(system, authored),
         bent=bent,
         activity=activity,
@@ -133,7 +135,7 @@ def facts_of(
         balance=balance,
         walk=walk,
         drive=drive_of(robot, system, q0, motion.speed) if activity == "drive" else None,
-        rolling=rolling_of(robot, system, q0) if on_wheels and activity != "drive" else None,
+        rolling=rolling_of(robot, system, q0) if carry and activity != "drive" else None,
         driven=driven_joints(system),
         loose=_loose(robot) if activity == "hold" else (),
         springs=springs,

@@ -27,6 +27,9 @@ PRESSED, SUNK = 1e-4, 2e-3
 TURNS = 30
 """Of closing loops and moving joints into their ranges."""
 
+SETTLES, FLAT = 3, 1e-6
+"""Steps of settling on the ground; share of the largest singular value below which none counts."""
+
 ON_THE_STOP = 1e-6
 """Rad or m; a joint as far beyond its range is in it."""
 
@@ -71,6 +74,22 @@ def onto_ground(system: System, feet: Sequence[GeometryContact], q: Array) -> fl
     if -SUNK * length > least:
         up = -min(most, least + SUNK * length) - depth
     return up - max(0.0, _sunk(system, feet, np.array(gaps) + up))
+
+
+def settled(system: System, base: Joint, feet: Sequence[GeometryContact], q: Array) -> Array:
+    """Return the pose (nq,) in which a base on its free joint has sunk and tipped onto its feet.
+
+    Gaps are zero, or least squares of more than three: a wheel that starts above the ground drives
+    nothing.
+    """
+    moves = base.dof + np.array([2, 3, 4])  # up, roll, pitch
+    for _ in range(SETTLES):
+        gaps = [-float(each.gap(q)[0]) for each in feet]
+        rows = np.vstack([np.array(each.gap_jacobian(q))[:, moves] for each in feet])
+        change = np.zeros(system.nv)
+        change[moves] = np.linalg.lstsq(rows, gaps, rcond=FLAT)[0]
+        q = np.array(system.integrate(q, change), dtype=float).ravel()
+    return q
 
 
 def _sunk(system: System, feet: Sequence[GeometryContact], gaps: Array) -> float:

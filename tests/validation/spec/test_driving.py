@@ -93,6 +93,7 @@ def test_a_base_holds_on_its_wheels_and_not_on_fingers_above_the_ground(tmp_path
     servos += '<position joint="arm" kp="50" kv="5" ctrlrange="-2 2"/>'
     motors, caster = CAR.split("<actuator>")[1].split("</actuator>")[0], '<geom name="caster"'
     text = CAR.replace(motors, servos).replace(caster, arm + caster)
+    text = text.replace("-0.12 0 0.02", "-0.12 0 0.019")  # wheels are 1 mm above the ground
     model, text = proposed(tmp_path, text, task="hold")
     tables = tomllib.loads(text)
     assert [each["frame"] for each in tables["contact"]] == [
@@ -101,6 +102,7 @@ def test_a_base_holds_on_its_wheels_and_not_on_fingers_above_the_ground(tmp_path
         "caster on floor",
     ]
     assert tables["task"][1]["joints"] == ["arm", "left", "right"]  # nothing drives the rubber
+    assert 2 * tables["start"]["q"][5] == pytest.approx(0.001 / 0.12, rel=0.05)  # it has tipped
     run = run_spec(spec_of(text).with_trial(perturb={"mass": 0.1}, delay=1), model, QUICK).runs[0]
     assert run.passed
 
