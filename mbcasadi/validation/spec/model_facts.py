@@ -23,7 +23,7 @@ from mbcasadi.validation.spec.driving import drive_of, rolling_of, wheels_on_pla
 from mbcasadi.validation.spec.lifting import balance_of
 from mbcasadi.validation.spec.motion_options import MotionOptions
 from mbcasadi.validation.spec.plan_feet import contacts_of_plan
-from mbcasadi.validation.spec.proposal import Proposal, gains_for
+from mbcasadi.validation.spec.proposal import Proposal, gains_of
 from mbcasadi.validation.spec.short_legs import heels_and_toes
 from mbcasadi.validation.spec.springs import HeldSprings, springs_to_hold
 from mbcasadi.validation.spec.start import (
@@ -139,7 +139,7 @@ def facts_of(
         driven=driven_joints(system),
         loose=_loose(robot) if activity == "hold" else (),
         springs=springs,
-        gains=gains_for(period, springs),
+        gains=gains_of(system, q0, driven_joints(system), springs, period),
         period=period,
         rigid=system.nc > 0,
         timestep=step if walk is None else walk.timestep,

@@ -16,6 +16,7 @@ from mbcasadi.system import System
 from mbcasadi.system.actuator_kinds import actuator_kinds
 from mbcasadi.validation.spec.activities import DEPTH, Activity, Walk
 from mbcasadi.validation.spec.balanced_push import answered_share
+from mbcasadi.validation.spec.damped_joints import left_by_damping, with_calm_observer
 from mbcasadi.validation.spec.driving import Drive, Rolling
 from mbcasadi.validation.spec.grasping import FREQUENCY, ROUGHNESS, Hold
 from mbcasadi.validation.spec.lifting import Balance
@@ -95,7 +96,8 @@ class Proposal:
         """Return the same with shorter steps of the plant, and of the controller."""
         period = self.period / finer
         step = period if self.timestep is None else min(period, self.timestep)
-        return replace(self, period=period, timestep=step, gains=gains_for(period, self.springs))
+        gains = gains_of(self.system, self.q0, self.driven, self.springs, period)
+        return replace(self, period=period, timestep=step, gains=gains)
 
     def lasting(self, seconds: float) -> str:
         """Return the least multiple of the period, as the file has it, that lasts so long, s."""
@@ -313,6 +315,14 @@ def gains_for(period: float, springs: HeldSprings) -> ProposedGains:
         bandwidth=springs.bandwidth,
         observer=replace(learns, bandwidth=slower * learns.bandwidth),
     )
+
+
+def gains_of(
+    system: System, q: Array, driven: Sequence[str], springs: HeldSprings, period: float
+) -> ProposedGains:
+    """Return the gains of a robot: of a period, held springs, and joints that damping stops."""
+    left = left_by_damping(system, q, driven, period)
+    return with_calm_observer(gains_for(period, springs), left)
 
 
 def _text(value: str | None) -> str:
