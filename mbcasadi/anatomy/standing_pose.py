@@ -2,8 +2,9 @@
 
 A leg that is straight cannot push, and a pose whose centre of mass is beside the feet cannot be
 held. So the base goes down, in steps, until every leg moves its foot along all directions, and the
-centre of mass comes over the middle of the feet. Steps are those of damped least squares, weighted:
-feet first, then height and attitude of the base, then the centre of mass, then the joints' pose.
+centre of mass comes over the middle of the feet; from folded legs it goes up. Steps are those of
+damped least squares, weighted: feet first, then height and attitude of the base, then the centre of
+mass, then the joints' pose.
 """
 
 from dataclasses import dataclass
@@ -25,6 +26,10 @@ Array = NDArray[np.float64]
 
 BENT = 0.1
 """Least singular value of a foot's Jacobian by the joints of its leg, of the length of the leg."""
+
+FOLDED, UNFOLDED = 1 / 3, 0.5
+"""Shares of a leg's length: distance of a foot from the hip below which the leg is folded, on the
+stop of its knee or near it, and the height to which the hips of such legs rise."""
 
 LOWERED, LOWEST = 0.04, 6
 """Share of a leg's length by which the base goes down in one step, and steps at most."""
@@ -109,7 +114,7 @@ class _Search:
         q = self.start.q
         best, most = q, (self._balanced(q), self._bent(q))
         if most[0] and most[1] >= BENT and self._level:
-            return self._on_ground(q)
+            return self._on_ground(self._unfolded(q))
         is_straight = most[1] < BENT
         for step in range(LOWEST + 1):
             share = LOWERED * step
@@ -128,6 +133,17 @@ class _Search:
     def _level(self) -> bool:
         """Whether the feet are flat on one level at the start."""
         return float(np.abs(self._feet_rows(self.start.q)[1]).max()) < CLOSE
+
+    def _unfolded(self, q: Array) -> Array:
+        """Return a pose with a higher base where a leg is folded: it cannot give way to a step."""
+        links = Links(self.start.tree, q)
+        joints = {joint.name: joint for joint in self.start.tree.joints}
+        hips = [links.anchor(joints[leg.joints[0]]) for leg in self.legs if leg.foot is not None]
+        away = np.array(hips) - [self._foot(k, q)[0] for k in range(len(hips))]
+        if float(np.linalg.norm(away, axis=1).min()) >= FOLDED * self.length:
+            return q
+        higher, error = self._solved(q, float(away[:, 2].mean()) - UNFOLDED * self.length)
+        return higher if error <= CLOSE and self._balanced(higher) else q
 
     def _on_ground(self, q: Array) -> Array:
         """Return a pose at the height at which the lowest foot touches the plane z = 0."""

@@ -112,3 +112,15 @@ def test_an_arch_between_heel_and_toe_does_not_tilt_a_foot():
     data.qpos[2] -= 1e-4
     mujoco.mj_forward(model, data)
     assert len(data.contact) == 8, "the corners of both soles"
+
+
+def test_folded_legs_unfold():
+    """A leg whose knee is at its stop cannot give way to a step: a trot bounces on it."""
+    system = mb.read_mjcf(mb.models.path("quadruped"))
+    q = np.array(next(iter(system.tree.keyframes.values()))).ravel()
+    legs = mb.describe(system, q).limbs_of("leg")
+    q[7:] = np.tile([0.0, 1.35, -2.7], 4)
+    pose, _, data = stands("quadruped", q)
+    assert data.qpos[2] > 0.45 * legs[0].length
+    assert data.ncon == 4
+    np.testing.assert_allclose(pose[3:7], q[3:7], atol=0.01)  # the base is level

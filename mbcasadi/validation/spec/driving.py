@@ -50,12 +50,23 @@ SAME_LINE = 0.1
 
 
 @dataclass(frozen=True)
-class Drive:
-    """What a wheeled base does.
+class Rolling:
+    """What a base stands on.
 
     Attributes:
         wheels: that touch the ground.
         casters: contacts of what else touches it, which only carries.
+    """
+
+    wheels: tuple[WheelContact, ...]
+    casters: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Drive(Rolling):
+    """What a wheeled base does.
+
+    Attributes:
         offset: (3,) point of the base that follows the path, in its axes, m.
         turns: whether the heading follows too.
         terms: axis → terms of the reference, as TOML.
@@ -63,8 +74,6 @@ class Drive:
         bound: m, largest error.
     """
 
-    wheels: tuple[WheelContact, ...]
-    casters: tuple[str, ...]
     offset: tuple[float, ...]
     turns: bool
     terms: dict[str, str]
@@ -94,6 +103,16 @@ def wheels_on_plane(
     return tuple(each for each, gap in gaps.items() if gap < lowest + ON_GROUND)
 
 
+def rolling_of(robot: RobotDescription, system: System, q: Array) -> Rolling:
+    """Return the wheels of a base, and what else carries it, in a pose (nq,)."""
+    links = Links(tree_of(system), q)
+    own, standing = _of_wheels(robot, links), wheels_on_plane(robot, system, q)
+    return Rolling(
+        wheels=tuple(_wheel(system, links, link) for link in _wheel_links(robot, links)),
+        casters=tuple(each.name for each in standing if each.geom2 not in own),
+    )
+
+
 def drive_of(
     robot: RobotDescription, system: System, q: Array, speed: float | None = None
 ) -> Drive:
@@ -114,9 +133,10 @@ def drive_of(
     if robot.base == "planar":
         _require_driven_base(robot, system)
         frequency = FREQUENCY if speed is None else speed / fastest_of(SLIDES)
-        return _figure(robot, (), (), (0.0, 0.0, 0.0), SLIDES, frequency, turns=True)
+        return _figure(robot, Rolling((), ()), (0.0, 0.0, 0.0), SLIDES, frequency, turns=True)
     links = Links(tree_of(system), q)
-    wheels = tuple(_wheel(system, links, link) for link in _wheel_links(robot, links))
+    on = rolling_of(robot, system, q)
+    wheels = on.wheels
     driven = {*system.joint_roles.driven, *system.joint_roles.dependent}
     if not driven.intersection(each.joint for each in wheels):
         raise ProblemError(
@@ -136,15 +156,12 @@ def drive_of(
     p, R = links.pose(base)
     offset = tuple(float(x) for x in np.round(R.T @ (point - p), 4))
     frequency = path_frequency(robot, system, q, wheels, track, speed)
-    own, standing = _of_wheels(robot, links), wheels_on_plane(robot, system, q)
-    casters = tuple(each.name for each in standing if each.geom2 not in own)
-    return _figure(robot, wheels, casters, offset, track, frequency, turns=rolls)
+    return _figure(robot, on, offset, track, frequency, turns=rolls)
 
 
 def _figure(
     robot: RobotDescription,
-    wheels: tuple[WheelContact, ...],
-    casters: tuple[str, ...],
+    on: Rolling,
     offset: tuple[float, ...],
     track: float,
     frequency: float,
@@ -169,7 +186,7 @@ def _figure(
         half = f"duration = {0.4 * once:.4g}, start = "
         terms["rz"] = f"[{{ by = {TURN}, {half}0.0 }}, {{ by = -{TURN}, {half}{0.5 * once:.4g} }}]"
     duration = float(f"{once:.2g}") + 0.5
-    return Drive(wheels, casters, offset, turns, terms, duration, CLOSE * track)
+    return Drive(on.wheels, on.casters, offset, turns, terms, duration, CLOSE * track)
 
 
 def _links(robot: RobotDescription, system: System) -> Links:

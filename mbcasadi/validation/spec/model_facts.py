@@ -19,11 +19,11 @@ from mbcasadi.validation.spec.activities import (
     Walk,
     walk_of,
 )
-from mbcasadi.validation.spec.driving import drive_of, wheels_on_plane
+from mbcasadi.validation.spec.driving import drive_of, rolling_of, wheels_on_plane
 from mbcasadi.validation.spec.lifting import balance_of
 from mbcasadi.validation.spec.motion_options import MotionOptions
 from mbcasadi.validation.spec.plan_feet import contacts_of_plan
-from mbcasadi.validation.spec.proposal import Proposal, gains_for
+from mbcasadi.validation.spec.proposal import Proposal, gains_of
 from mbcasadi.validation.spec.short_legs import heels_and_toes
 from mbcasadi.validation.spec.springs import HeldSprings, springs_to_hold
 from mbcasadi.validation.spec.start import (
@@ -32,6 +32,8 @@ from mbcasadi.validation.spec.start import (
     joints_beyond_feet,
     joints_outside,
     onto_ground,
+    settled,
+    step_on_ground,
     within_ranges,
 )
 from mbcasadi.validation.spec.tool_motions import loads_of, tool_motions
@@ -80,8 +82,12 @@ def facts_of(
     contacts: tuple[str, ...] = ()
     unheld = ""
     found: tuple[GeometryContact, ...] = ()
-    if free is not None and activity == "drive":
-        q0 += rises * onto_ground(system, wheels_on_plane(robot, system, q0), q0)
+    carry: tuple[GeometryContact, ...] = ()
+    if free is not None and robot.kind == "wheeled base":
+        carry = wheels_on_plane(robot, system, q0)
+        if activity != "drive":
+            q0 = settled(system, free, carry, q0)
+        q0 += rises * onto_ground(system, carry, q0)
     elif free is not None and any(tree.gravity):
         found, contacts = feet_on_plane(system, q0)
         if found:
@@ -109,6 +115,7 @@ def facts_of(
         balance = balance_of(robot, system, q0, stood, tree.bodies[free.body].name)
     if activity in WALKS:
         walk = _walk(system, robot, plant.timestep, q0, found, springs, motion)
+    step = step_on_ground(plant, system, carry or stood, q0) if activity != "drive" else None
     return Proposal(
         system=system,
         robot=robot,
@@ -117,7 +124,7 @@ def facts_of(
         q0=q0,
         base=None if free is None else tree.bodies[free.body].name,
         contacts=contacts,
-        moved=float(rises @ (q0 - authored)) if found or activity == "drive" else 0.0,
+        moved=float(rises @ (q0 - authored)) if found or carry else 0.0,
         outside=joints_outside(system, authored),
         bent=bent,
         activity=activity,
@@ -128,13 +135,14 @@ def facts_of(
         balance=balance,
         walk=walk,
         drive=drive_of(robot, system, q0, motion.speed) if activity == "drive" else None,
+        rolling=rolling_of(robot, system, q0) if carry and activity != "drive" else None,
         driven=driven_joints(system),
         loose=_loose(robot) if activity == "hold" else (),
         springs=springs,
-        gains=gains_for(period, springs),
+        gains=gains_of(system, q0, driven_joints(system), springs, period),
         period=period,
         rigid=system.nc > 0,
-        timestep=None if walk is None else walk.timestep,
+        timestep=step if walk is None else walk.timestep,
         footless=joints_beyond_feet(system, robot) if found else (),
     )
 

@@ -16,7 +16,8 @@ from mbcasadi.system import System
 from mbcasadi.system.actuator_kinds import actuator_kinds
 from mbcasadi.validation.spec.activities import DEPTH, Activity, Walk
 from mbcasadi.validation.spec.balanced_push import answered_share
-from mbcasadi.validation.spec.driving import Drive
+from mbcasadi.validation.spec.damped_joints import left_by_damping, with_calm_observer
+from mbcasadi.validation.spec.driving import Drive, Rolling
 from mbcasadi.validation.spec.grasping import FREQUENCY, ROUGHNESS, Hold
 from mbcasadi.validation.spec.lifting import Balance
 from mbcasadi.validation.spec.springs import HeldSprings
@@ -51,6 +52,7 @@ class Proposal:
         unheld: why actuators cannot hold the start, "" where they can.
         loads: errors of masses, of bodies that carry what the controller does not know.
         tools, walk, drive: what arms do, and how it walks or drives, or None.
+        rolling: wheels on which it stands while it holds its pose, or None.
         hold: what its fingers hold, or None.
         balance: how it lifts its feet, or None.
         driven: hinges and slides that actuators drive.
@@ -77,6 +79,7 @@ class Proposal:
     tools: tuple[ToolMotion, ...]
     walk: Walk | None
     drive: Drive | None
+    rolling: Rolling | None
     hold: Hold | None
     balance: Balance | None
     driven: tuple[str, ...]
@@ -93,7 +96,8 @@ class Proposal:
         """Return the same with shorter steps of the plant, and of the controller."""
         period = self.period / finer
         step = period if self.timestep is None else min(period, self.timestep)
-        return replace(self, period=period, timestep=step, gains=gains_for(period, self.springs))
+        gains = gains_of(self.system, self.q0, self.driven, self.springs, period)
+        return replace(self, period=period, timestep=step, gains=gains)
 
     def lasting(self, seconds: float) -> str:
         """Return the least multiple of the period, as the file has it, that lasts so long, s."""
@@ -112,9 +116,14 @@ class Proposal:
         return self.base is not None and not self.driven
 
     @property
+    def stands(self) -> bool:
+        """Whether contacts with a ground carry the base while it holds its pose."""
+        return bool(self.contacts) or self.rolling is not None
+
+    @property
     def falls(self) -> bool:
         """Whether the base floats and has nothing to stand on, under gravity."""
-        held = self.contacts or self.drive is not None or self.robot.base == "fixed"  # by loops
+        held = self.stands or self.drive is not None or self.robot.base == "fixed"  # by loops
         tree = self.system.tree
         return bool(tree and any(tree.gravity) and self.base and not (held or self.flies))
 
@@ -306,6 +315,14 @@ def gains_for(period: float, springs: HeldSprings) -> ProposedGains:
         bandwidth=springs.bandwidth,
         observer=replace(learns, bandwidth=slower * learns.bandwidth),
     )
+
+
+def gains_of(
+    system: System, q: Array, driven: Sequence[str], springs: HeldSprings, period: float
+) -> ProposedGains:
+    """Return the gains of a robot: of a period, held springs, and joints that damping stops."""
+    left = left_by_damping(system, q, driven, period)
+    return with_calm_observer(gains_for(period, springs), left)
 
 
 def _text(value: str | None) -> str:

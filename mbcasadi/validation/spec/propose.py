@@ -31,7 +31,7 @@ from mbcasadi.validation.spec.grasping import holds_of, step_of_tips
 from mbcasadi.validation.spec.kinds import experiment_for_system
 from mbcasadi.validation.spec.model_facts import driven_joints, facts_of
 from mbcasadi.validation.spec.motion_options import SUITED_MOTION, MotionOptions, require_taken
-from mbcasadi.validation.spec.proposal import DELAY, FALLS, Proposal, gains_for, listed
+from mbcasadi.validation.spec.proposal import DELAY, FALLS, Proposal, gains_of, listed
 from mbcasadi.validation.spec.read import parse_spec
 from mbcasadi.validation.spec.script import script_of_spec
 from mbcasadi.validation.spec.springs import HeldSprings
@@ -142,6 +142,7 @@ def _grasping(model: Path, system: System, robot: RobotDescription) -> Proposal:
     for hold in holds_of(str(model), system, robot):
         source = with_object(model, hold.thing)
         held, plant = read_mjcf(source), Plant(source)
+        driven = driven_joints(held)
         facts = Proposal(
             system=held,
             robot=robot,
@@ -159,12 +160,13 @@ def _grasping(model: Path, system: System, robot: RobotDescription) -> Proposal:
             tools=(),
             walk=None,
             drive=None,
+            rolling=None,
             hold=hold,
             balance=None,
-            driven=driven_joints(held),
+            driven=driven,
             loose=(),
             springs=HeldSprings(),
-            gains=gains_for(_period(plant), HeldSprings()),
+            gains=gains_of(held, hold.q0, driven, HeldSprings(), _period(plant)),
             period=_period(plant),
             rigid=system.nc > 0,
             timestep=step if (step := step_of_tips(plant.model, hold)) < plant.timestep else None,
@@ -213,7 +215,7 @@ def _accepted(facts: Proposal, model: Source, name: str) -> Proposal:
             return trial
         why = why or error
         bare = replace(trial, unlimited=error)
-        if trial.contacts and not _error_of(bare, model, name):
+        if trial.stands and not _error_of(bare, model, name):
             return bare
     raise ProblemError(f"{name}: no controller could be proposed: {why}")
 

@@ -12,6 +12,8 @@ from mbcasadi.anatomy.links import Links, standing
 from mbcasadi.anatomy.possible_feet import STEEP, possible_feet
 from mbcasadi.description import Joint
 from mbcasadi.plant import Plant
+from mbcasadi.plant.contact_share import contact_step
+from mbcasadi.plant.contacts import find_point
 from mbcasadi.system import GeometryContact, System, contacts_of
 from mbcasadi.system.creep import grounds
 from mbcasadi.system.natural_sizes import model_length
@@ -24,6 +26,9 @@ PRESSED, SUNK = 1e-4, 2e-3
 
 TURNS = 30
 """Of closing loops and moving joints into their ranges."""
+
+SETTLES, FLAT = 3, 1e-6
+"""Steps of settling on the ground; share of the largest singular value below which none counts."""
 
 ON_THE_STOP = 1e-6
 """Rad or m; a joint as far beyond its range is in it."""
@@ -71,6 +76,22 @@ def onto_ground(system: System, feet: Sequence[GeometryContact], q: Array) -> fl
     return up - max(0.0, _sunk(system, feet, np.array(gaps) + up))
 
 
+def settled(system: System, base: Joint, feet: Sequence[GeometryContact], q: Array) -> Array:
+    """Return the pose (nq,) in which a base on its free joint has sunk and tipped onto its feet.
+
+    Gaps are zero, or least squares of more than three: a wheel that starts above the ground drives
+    nothing.
+    """
+    moves = base.dof + np.array([2, 3, 4])  # up, roll, pitch
+    for _ in range(SETTLES):
+        gaps = [-float(each.gap(q)[0]) for each in feet]
+        rows = np.vstack([np.array(each.gap_jacobian(q))[:, moves] for each in feet])
+        change = np.zeros(system.nv)
+        change[moves] = np.linalg.lstsq(rows, gaps, rcond=FLAT)[0]
+        q = np.array(system.integrate(q, change), dtype=float).ravel()
+    return q
+
+
 def _sunk(system: System, feet: Sequence[GeometryContact], gaps: Array) -> float:
     """Return how far down, m, feet with gaps (k,), m, sink under the weight, by `creep.Ground`."""
     tree = system.tree
@@ -90,6 +111,28 @@ def _sunk(system: System, feet: Sequence[GeometryContact], gaps: Array) -> float
     if excess(0.0) >= 0 or excess(deepest) <= 0:
         return 0.0
     return float(scipy.optimize.brentq(excess, 0.0, deepest))
+
+
+def step_on_ground(
+    plant: Plant, system: System, contacts: Sequence[GeometryContact], q: Array
+) -> float | None:
+    """Return the plant's step, s, that does not damp what stands behind its contacts.
+
+    Args:
+        plant, system: of the model.
+        contacts: that carry it.
+        q: (nq,) in which it stands.
+
+    Returns:
+        None for the model's own.
+    """
+    frames = []
+    for each in contacts:
+        p, R = (np.array(x) for x in system.frame(each.bodies[1], "body").pose(q)[:2])
+        place = R.T @ (np.array(each.gap(q)[1]) - p)
+        frames.append(find_point(plant.model, each.name, each.bodies[1], place.ravel().tolist()))
+    step = contact_step(plant.model, q, frames)
+    return step if step < plant.timestep else None
 
 
 def joints_outside(system: System, q: Array) -> tuple[str, ...]:

@@ -76,6 +76,37 @@ def test_a_differential_drive_follows_a_path_at_the_first_try(tmp_path):
     assert moved[0] > 0.1  # it did go somewhere: the path is 0.3 m long
 
 
+def test_a_base_holds_on_its_wheels_and_not_on_fingers_above_the_ground(tmp_path):
+    rubber = '<joint name="{0}" axis="1 0 0" stiffness="1" damping="0.01"/>'
+    arm = f"""
+<body name="arm" pos="0.05 0 0.1">
+  <joint name="arm" axis="0 1 0"/>
+  <geom type="capsule" fromto="0 0 0 0.2 0 0" size="0.01" mass="0.3"/>
+  <body name="tip" pos="0.2 0 0">
+    {rubber.format("rubber")}<geom type="box" pos="0 0 -0.02" size="0.02 0.02 0.01" mass="0.01"/>
+  </body>
+</body>"""
+    servos = "".join(
+        f'<velocity joint="{name}" kv="100" ctrlrange="-6 6" forcerange="-100 100"/>'
+        for name in ("left", "right")
+    )
+    servos += '<position joint="arm" kp="50" kv="5" ctrlrange="-2 2"/>'
+    motors, caster = CAR.split("<actuator>")[1].split("</actuator>")[0], '<geom name="caster"'
+    text = CAR.replace(motors, servos).replace(caster, arm + caster)
+    text = text.replace("-0.12 0 0.02", "-0.12 0 0.019")  # wheels are 1 mm above the ground
+    model, text = proposed(tmp_path, text, task="hold")
+    tables = tomllib.loads(text)
+    assert [each["frame"] for each in tables["contact"]] == [
+        "left_wheel",
+        "right_wheel",
+        "caster on floor",
+    ]
+    assert tables["task"][1]["joints"] == ["arm", "left", "right"]  # nothing drives the rubber
+    assert 2 * tables["start"]["q"][5] == pytest.approx(0.001 / 0.12, rel=0.05)  # it has tipped
+    run = run_spec(spec_of(text).with_trial(perturb={"mass": 0.1}, delay=1), model, QUICK).runs[0]
+    assert run.passed
+
+
 def test_weak_wheels_make_the_path_slower_and_none_refuse_it(tmp_path):
     _, asked = proposed(tmp_path, CAR, task="drive", motion=MotionOptions(speed=0.1))
     assert frequency(asked) == pytest.approx(0.1 / (2**0.5 * np.pi * 0.3), rel=1e-3)
