@@ -34,9 +34,12 @@ from mbcasadi.system import System
 CONE_PENALTY = 400.0
 """Price per second of a force outside its cone by the weight of the robot."""
 
-LANDING_PRICE = 2.0
+LANDING_PRICE, SOLE_PRICE = 2.0, 10.0
 """Price of a landing at a distance from the ground by the height of the base, or at a speed by
-√(g · height of the base)."""
+√(g · height of the base): of points, and of feet of several contacts."""
+
+APART_PRICE = 10.0
+"""Price of soles that are nearer to each other than they should be, by the height of the base."""
 
 JOINT_PRICE = 100.0
 """Price per second of a joint that is beyond its range, 1/rad."""
@@ -187,12 +190,19 @@ def default_rows(
     *,
     impacts: bool,
 ) -> list[ProblemPart]:
-    """Return the cones of the contacts, and how they land: with `impacts` at any speed."""
+    """Return the cones of the contacts, and how they land: with `impacts` at any speed.
+
+    In a plan a sole that lands on an edge carries at all of its corners, so that landing flat has a
+    higher price than landing points: T1 rolled its foot while it was in the air and stood on its
+    edge.
+    """
     price = CONE_PENALTY * period / robot_weight(system)
     scheduled = any(isinstance(part, (ContactSchedule, ContactLanding)) for part in parts)
     speed = float(np.sqrt(height * np.linalg.norm(gravity_of(system))))
-    of_speed = None if impacts else LANDING_PRICE / speed
-    landing = ContactLanding(contacts, LANDING_PRICE / height, of_speed)
+    groups = contact_groups_of(system, contacts)
+    of_landing = SOLE_PRICE if any(len(g.members) > 1 for g in groups) else LANDING_PRICE
+    of_speed = None if impacts else of_landing / speed
+    landing = ContactLanding(contacts, of_landing / height, of_speed)
     cones = ContactCones(contacts, linear_penalty=price)
     limited = any(isinstance(part, (JointLimits, JointRanges)) for part in parts)
     ranges = [] if limited else [JointRanges(JOINT_PRICE * period)]

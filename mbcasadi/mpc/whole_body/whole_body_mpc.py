@@ -34,6 +34,7 @@ from mbcasadi.mpc.rti.controller import STAGEWISE, real_time_iteration
 from mbcasadi.mpc.rti.iteration import RealTimeIteration
 from mbcasadi.mpc.whole_body.default_cost import standing_height
 from mbcasadi.mpc.whole_body.defaults import (
+    APART_PRICE,
     default_decay,
     default_law,
     default_rows,
@@ -41,6 +42,7 @@ from mbcasadi.mpc.whole_body.defaults import (
     with_default_cost,
 )
 from mbcasadi.mpc.whole_body.end_cost import REGULATOR, WEIGHTS, with_regulator
+from mbcasadi.mpc.whole_body.feet_apart import FeetApart
 from mbcasadi.mpc.whole_body.felt_contacts import felt_contacts
 from mbcasadi.mpc.whole_body.following import Following
 from mbcasadi.mpc.whole_body.horizon_references import HorizonReferences
@@ -192,6 +194,7 @@ def whole_body_mpc(
     touching = with_contacts(system, planned, pose).with_mask()
     standing = None if gait is None else options.standing
     own += [] if standing is None else [WalkTimes()]
+    own += [] if gait is None else [FeetApart(planned, pose, APART_PRICE / height)]
     step = SemiImplicitStep(decay=default_decay(touching, planned))
     rows = default_rows(system, planned, own, height, period, impacts=options.impacts)
 

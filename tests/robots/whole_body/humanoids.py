@@ -12,6 +12,7 @@ from mbcasadi.contacts.groups import contact_groups_of
 from mbcasadi.validation import Recording
 from robots.ground import Array, Ground
 from robots.static_balance import Balance, static_balance
+from robots.whole_body.leg_distance import legs_apart
 from robots.whole_body.sensed import REST
 from robots.whole_body.trials import (
     FALLEN,
@@ -112,12 +113,13 @@ def stands(recording: Recording, robot: Walker, task: Still) -> str:
     if low.size or recording.events:
         return f"fell after {t[low[0] if low.size else -1]:.1f} s | | "
     lean = np.abs(Rotation.from_quat(q[:, 3:7], scalar_first=True).as_euler("ZYX")[:, 1:]).max()
+    ends = f"{1e3 * lean:.0f}{legs_apart(q, robot.model.compile(), robot.feet)}"
     if task.deep:
-        return f"{np.ptp(q[t > 1 / RATE, 2]):.3f} m up and down | | {1e3 * lean:.0f}"
+        return f"{np.ptp(q[t > 1 / RATE, 2]):.3f} m up and down | | {ends}"
     feet = [robot.system.frame(foot.frame, foot.kind) for foot in robot.feet]
     heights = np.array([[float(foot.pose(x)[0][2]) for foot in feet] for x in q[t > RISEN][::50]])
     rise = heights.max(axis=1).min()
-    return f"a foot {rise:.3f} m up or more | | {1e3 * lean:.0f}"
+    return f"a foot {rise:.3f} m up or more | | {ends}"
 
 
 def excluded(balance: Balance | None) -> str:

@@ -31,6 +31,7 @@ from mbcasadi.validation import (
 )
 from robots import cassie, cassie_sensed, soles, trots
 from robots.ground import Array, Ground
+from robots.whole_body.leg_distance import legs_apart
 from robots.whole_body.sensed import REST, estimate_cells, footing_of, sensing_of
 
 HORIZON, PERIOD = 20, 0.02  # samples, s
@@ -277,4 +278,5 @@ def figures(recording: Recording, robot: Walker, task: Task) -> str:
     speed, lean = ahead[full].mean(), 1e3 * np.abs(attitude[t > FULL, 1:]).max()
     yaw = np.unwrap(attitude[:, 0])
     turn = f"{np.ptp(yaw[turning]) / 7:.3f}" if task.turn else ""
-    return f"{speed:.3f} | {turn} | {lean:.0f}"
+    apart = legs_apart(recording.q, robot.model.compile(), robot.feet)
+    return f"{speed:.3f} | {turn} | {lean:.0f}{apart}"
