@@ -53,6 +53,7 @@ def footing_of(
     data, up = mujoco.MjData(model), balls[0].normal
     gravity = LOAD * np.linalg.norm(model.opt.gravity)
     model.opt.gravity = -gravity * up
+    model.opt.disableflags &= ~int(mujoco.mjtDisableBit.mjDSBL_EULERDAMP)  # stiff
     model.dof_damping[:6], model.dof_damping[6:] = model.body_mass.sum() * gravity / SLOW, STIFF
     data.qpos[:] = q0
     mujoco.mj_step(model, data, int(SINKS / model.opt.timestep))
