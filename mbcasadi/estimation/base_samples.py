@@ -3,12 +3,16 @@
 from typing import NamedTuple
 
 import casadi as ca
+import numpy as np
 
 from mbcasadi.estimation.base_design import BaseDesign
 from mbcasadi.qp.input_guard import MASK_ON
 
 OUTAGE = 0.05
 """s for which the last valid sample of an IMU stands for those that are missing."""
+
+STEADY = 0.3
+"""Of g, by which the force of a first sample may differ from that of the one before."""
 
 
 class Sample(NamedTuple):
@@ -18,12 +22,15 @@ class Sample(NamedTuple):
         rate, force: (3,) rad/s, m/s².
         valid: whether it was measured.
         missing: s for which none has been.
+        steady: whether it is valid and its force near the one before, at first that of rest at q0:
+            the first force of legs that nothing holds yet shows no vertical.
     """
 
     rate: ca.SX
     force: ca.SX
     valid: ca.SX
     missing: ca.SX
+    steady: ca.SX
 
 
 def imu_sample(
@@ -41,7 +48,9 @@ def imu_sample(
     held = missing <= OUTAGE
     rate = ca.if_else(ok, own[:3], ca.if_else(held, before["gyro"], mean.b_g))
     force = ca.if_else(ok, own[3:], ca.if_else(held, before["force"], still))
-    return Sample(rate, force, ok, ca.if_else(ok, 0, ca.fmin(missing + dt, 1e3)))
+    g, jump = float(np.linalg.norm(design.gravity)), ca.norm_2(force - before["force"])
+    steady = ca.logic_and(ok, jump < STEADY * g)
+    return Sample(rate, force, ok, ca.if_else(ok, 0, ca.fmin(missing + dt, 1e3)), steady)
 
 
 def encoders_read(design: BaseDesign, y: ca.SX, valid: ca.SX) -> ca.SX:

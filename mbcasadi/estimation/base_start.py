@@ -141,7 +141,7 @@ def without_false_bias(
 def levelled(
     design: BaseDesign, mean: Mean, P: ca.SX, sample: Sample, started: ca.SX, dt: ca.SX
 ) -> tuple[Mean, ca.SX]:
-    """Return the estimate, at the first tick with roll and pitch of the accelerometer.
+    """Return the estimate, at the first steady tick with roll and pitch of the accelerometer.
 
     With its noise w, `θ = [up]× R (β_a - w) / g` across the vertical: roll and pitch are as
     wrong as the bias is, and the covariance says so. What else has errors in common with θ, by
@@ -153,7 +153,7 @@ def levelled(
     sensible = ca.logic_and(size > g / 2, size < 3 * g / 2)
     direction = mean.R @ sample.force / ca.fmax(size, g / 2)
     turn = turn_between(direction, ca.SX(ca.DM(up)))
-    chosen = ca.logic_and(ca.logic_not(started), ca.logic_and(sensible, sample.valid))
+    chosen = ca.logic_and(ca.logic_not(started), ca.logic_and(sensible, sample.steady))
     upright = column_of(product(turn, quat_of(mean.quat)))
     mean = replace(mean, quat=ca.if_else(chosen, upright, mean.quat))
     lever, heading = ca.skew(ca.DM(up)) / g, design.first_deviations[0]

@@ -71,7 +71,7 @@ def _measured(
         smooth = design.posture(positions, passive, before["follower"])
     ages = {fix: s["age"][k] for k, fix in enumerate(design.late)}
     imu = imu_sample(design, y, valid, before, dt)
-    level = ca.logic_or(started, imu.valid)  # before, no fix is taken
+    level = ca.logic_or(started, imu.steady)  # before, no fix is taken
     fixes = [
         (y[list(rows)], valid[1 + m + k] * level, ages.get(k))
         for k, rows in enumerate(design.fix_rows)
@@ -101,12 +101,17 @@ def _outputs(
         "missing": sample.missing,
         "lost": outcome.lost,
         "doubt": outcome.doubt,
-        "started": ca.logic_or(before["started"] > MASK_ON, sample.valid),
+        "started": ca.logic_or(before["started"] > MASK_ON, sample.steady),
     }
     if design.fixes:
         state = fix_state(before)
         parts |= remembered(design.fixes, state, outcome.fixed, dt)._asdict()
-    for key in ("x", "P", "stood", "mean"):  # nothing is concluded before the IMU's first sample
+    for key in (
+        "x",
+        "P",
+        "stood",
+        "mean",
+    ):  # before the IMU's first steady sample none
         parts[key] = ca.if_else(parts["started"], parts[key], before[key])
     passive = design.layout.mean(parts["x"]).passive
     posture = (

@@ -345,6 +345,24 @@ def test_nothing_is_concluded_before_the_first_sample_of_the_imu(robot, estimato
     assert np.abs(np.array(a["v"])[:6]).max() < 0.05, "it rests"
 
 
+def test_a_first_force_of_legs_that_nothing_holds_yet_is_no_vertical(robot, compiled, estimator):
+    """Of the size of g and 130° off, as one tick without control has it; then the robot rests."""
+    still = np.concatenate([np.zeros(3), [0, 0, 9.81], robot.q0[7:], np.zeros(12)])
+    falls, z = still.copy(), estimator.z0
+    falls[3:6] = [-7.5, 0.0, -6.3]
+    for y in (falls, still, still, still):
+        z = np.array(compiled(y, np.ones(13), np.ones(4), DT, z)[2]).ravel()
+    own = state_of(z)
+    tilt = np.degrees(np.arccos(np.clip(own.R[2, 2], -1, 1)))
+    assert tilt < 1.0
+    lying = still.copy()  # a robot that lies still is found where it lies, whatever q0 says
+    lying[3:6] = [9.81, 0.0, 0.0]
+    z = estimator.z0
+    for _ in range(3):
+        z = np.array(compiled(lying, np.ones(13), np.zeros(4), DT, z)[2]).ravel()
+    assert state_of(z).R[2, 0] == pytest.approx(1.0, abs=1e-3)
+
+
 @pytest.mark.parametrize("periods", [0.5, 1.2, 2.0, 5.0])
 @pytest.mark.every(2)
 def test_rates_from_positions_are_stable_with_any_dt(robot, periods):

@@ -79,7 +79,7 @@ def standing() -> tuple[InverseDynamicsQP, mujoco.MjSpec, Array]:
         ComTask(kp=60.0, weight=100.0),
         FrameTask("torso_2_link", kind="body", position="", kp=100.0, weight=10.0),
         *(FrameTask(f"leg_{side}_6_link", kind="body", kp=200.0, weight=10.0) for side in SIDES),
-        PostureTask(tuple(system.actuator_names), kp=60.0, weight=0.05),
+        PostureTask(kp=60.0, weight=0.05),
     ]
     law = InverseDynamicsQP(
         system,

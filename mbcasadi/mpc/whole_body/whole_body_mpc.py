@@ -236,8 +236,8 @@ def whole_body_mpc(
         options.shift,
     )
     if end == REGULATOR:
-        springs = inner.rigid_springs
-        costs, end = with_regulator(costs, refs, rest.u, springs, walks=gait is not None)
+        held = inner.rigid_springs
+        costs, end = with_regulator(costs, refs, rest.u, held, walks=gait is not None)
         ocp = problem(costs)
         refs = replace(refs, ocp=ocp)
     X, U = _at_rest(ocp, pose, rest.u)
