@@ -144,8 +144,9 @@ def levelled(
     """Return the estimate, at the first steady tick with roll and pitch of the accelerometer.
 
     With its noise w, `θ = [up]× R (β_a - w) / g` across the vertical: roll and pitch are as
-    wrong as the bias is, and the covariance says so. What else has errors in common with θ, by
-    ticks without a sample, has no longer.
+    wrong as the bias is, and the covariance says so. What the force lacks of g is motion, and as
+    much of that may be across the vertical. What else has errors in common with θ, by ticks without
+    a sample, has no longer.
     """
     up = -design.gravity / np.linalg.norm(design.gravity)
     size = ca.norm_2(sample.force)
@@ -160,7 +161,8 @@ def levelled(
     bias, white = design.imu.accelerometer_bias**2, design.imu.accelerometer_noise**2 / dt
     tilt, yaw = lever @ lever.T * (bias + white), np.outer(up, up)
     level = ca.SX(P)
-    level[THETA, THETA] = tilt + design.start.tilt**2 * (np.eye(3) - yaw) + heading**2 * yaw
+    leans = design.start.tilt**2 + (size / g - 1) ** 2
+    level[THETA, THETA] = tilt + leans * ca.DM(np.eye(3) - yaw) + ca.DM(heading**2 * yaw)
     level[THETA, BETA_A] = lever @ mean.R * bias
     level[BETA_A, THETA] = level[THETA, BETA_A].T
     level = _placed(design, mean.p, level)

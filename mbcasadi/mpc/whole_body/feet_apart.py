@@ -6,7 +6,7 @@ references. For two feet side by side, the left one l and the right one r,
     n(q)·(p_i - p_j) ≥ gap,    i in l, j in r,
 
 with n to the left across the heading of the base, for the contacts at the ends of their inner
-sides, and with the gap that footholds keep. Rows are soft at a linear price.
+sides, and with a share of the gap that footholds keep. Rows are soft at a linear price.
 """
 
 from collections.abc import Sequence
@@ -30,6 +30,9 @@ from mbcasadi.qp.rows import Bounded
 from mbcasadi.shapes import require_positive
 from mbcasadi.short_text import summarised
 from mbcasadi.system import System
+
+KEPT = 0.7
+"""Share of the gap of footholds: with all of it T1 fell, pushed from a side by what it measures."""
 
 ROUNDING = 1e-6
 """m, by which contacts on a line may be off it."""
@@ -84,7 +87,7 @@ class FeetApart(StagePart):
             slope[base + 4 : base + 6] -= ca.dot(ahead, way) * turn
             slopes[len(rows)] = slope
             name = f"distance of {' and '.join(names)}"
-            row = Bounded(ca.dot(left, way), lower=gap, linear_penalty=self.price, name=name)
+            row = Bounded(ca.dot(left, way), lower=KEPT * gap, linear_penalty=self.price, name=name)
             rows.append(row)
         at_end = [replace(row, at_end=True) for row in rows]
         given = dict.fromkeys(range(len(rows)), FREE)
