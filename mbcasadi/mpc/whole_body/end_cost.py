@@ -32,9 +32,9 @@ def with_regulator(
     parts: Sequence[ProblemPart],
     refs: HorizonReferences,
     u: Array,
-    springs: RigidSprings | None,
     *,
     walks: bool,
+    springs: RigidSprings | None = None,
 ) -> tuple[list[ProblemPart], str]:
     """Return the parts whose `Cost` has the regulator's `Q_end`, and which regulator it is.
 
@@ -42,8 +42,8 @@ def with_regulator(
         parts: costs of the problem, one of them a `Cost` of the setpoint.
         refs: of the problem with these parts.
         u: (nu,) controls that hold the pose in which all feet stand.
-        springs: that the law holds.
         walks: whether there is a gait, not a stand.
+        springs: that the law holds.
 
     Raises:
         ProblemError: no such `Cost`, or several.
@@ -53,12 +53,12 @@ def with_regulator(
         raise ProblemError(
             f"end='{REGULATOR}' and {len(own)} costs of the setpoint; expected one Cost with Q"
         )
-    weight, words = _regulator(refs, u, springs, walks=walks)
+    weight, words = _regulator(refs, u, walks=walks, springs=springs)
     return [replace(part, Q_end=weight) if part is own[0] else part for part in parts], words
 
 
 def _regulator(
-    refs: HorizonReferences, u: Array, springs: RigidSprings | None, *, walks: bool
+    refs: HorizonReferences, u: Array, *, walks: bool, springs: RigidSprings | None
 ) -> tuple[Array | None, str]:
     """Return `Q_end` and which regulator it is of, in words; None where there is none."""
     samples, why = _stride(refs, springs), ""
@@ -78,7 +78,7 @@ def _regulator(
     return weight, f"regulator of the stance{why}"
 
 
-def _stride(refs: HorizonReferences, springs: RigidSprings | None) -> Array:
+def _stride(refs: HorizonReferences, springs: RigidSprings | None = None) -> Array:
     """Return p (K, np) of the samples of a stride on the spot, K nearest to their period."""
     ocp, gait = refs.ocp, refs.gait
     spot = replace(refs, standing=None)

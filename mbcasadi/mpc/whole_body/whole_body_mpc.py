@@ -236,8 +236,9 @@ def whole_body_mpc(
         options.shift,
     )
     if end == REGULATOR:
-        held = inner.rigid_springs
-        costs, end = with_regulator(costs, refs, rest.u, held, walks=gait is not None)
+        costs, end = with_regulator(
+            costs, refs, rest.u, walks=gait is not None, springs=inner.rigid_springs
+        )
         ocp = problem(costs)
         refs = replace(refs, ocp=ocp)
     X, U = _at_rest(ocp, pose, rest.u)
