@@ -11,7 +11,7 @@ from mbcasadi.qp.input_guard import MASK_ON
 OUTAGE = 0.05
 """s for which the last valid sample of an IMU stands for those that are missing."""
 
-STEADY = 0.1
+STEADY = 0.3
 """Of g, by which the force of a first sample may differ from that of the one before."""
 
 
