@@ -106,12 +106,7 @@ def _outputs(
     if design.fixes:
         state = fix_state(before)
         parts |= remembered(design.fixes, state, outcome.fixed, dt)._asdict()
-    for key in (
-        "x",
-        "P",
-        "stood",
-        "mean",
-    ):  # before the IMU's first steady sample none
+    for key in ("x", "P", "stood", "mean"):  # nothing is concluded before a steady sample
         parts[key] = ca.if_else(parts["started"], parts[key], before[key])
     passive = design.layout.mean(parts["x"]).passive
     posture = (

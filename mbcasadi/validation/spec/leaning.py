@@ -129,15 +129,17 @@ class Stance:
                 parts += [RANGES * self._near_stops(at), LOADS * self._load.excess(at, LOADED)]
             return np.concatenate(parts)
 
-        def search(room: float) -> Array:
-            ends = np.full(self.system.nv, np.inf)
-            ends[6:][~self._of_legs] = room
-            search = scipy.optimize.least_squares
-            return self._moved(search(residual, rest, bounds=(-ends, ends), max_nfev=STEPS).x)
+        def least(arms: float) -> Array:
+            """Return the best pose with joints of arms moved by so much at most, rad."""
+            most = np.full(self.system.nv, np.inf)
+            most[6:][~self._of_legs] = arms
+            bounds = (-most, most)
+            found = scipy.optimize.least_squares(residual, rest, bounds=bounds, max_nfev=STEPS)
+            return self._moved(found.x)
 
-        found = search(np.inf)
+        found = least(np.inf)
         if self._has_arms_beyond_stops(found):
-            found = search(STILL)
+            found = least(STILL)
         beyond = self._load.excess(found) > NEARER
         return PoseOver(
             there=bool(np.abs(stand(found)).max() < LEAST),
